@@ -36,7 +36,7 @@ from tacit.rows.cells.object_cells import text_of
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.choice import engine_for
-from tacit.rows.sources.engine import Engine, with_readings
+from tacit.rows.sources.engine import Engine
 
 D = decimal.Decimal
 DAY = datetime.date(2024, 5, 1)
@@ -286,7 +286,7 @@ def positions(
     if not codes:
         return result
     frame = nw.from_native(engine.select({"i": "i", "c0": "c"})).lazy()
-    frame = with_readings(engine, frame, dict.fromkeys(one for code in codes.values() for one in code.numbers))
+    frame = engine.dialect.with_readings(frame, dict.fromkeys(one for code in codes.values() for one in code.numbers))
     chosen = []
     for name, code in codes.items():
         for place, key in enumerate(code.keys):

@@ -32,7 +32,6 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.choice import engine_for
-from tacit.rows.sources.engine import with_readings
 
 STEPS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 LARGEST = 2**63 - 1
@@ -178,7 +177,7 @@ def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
     (key,), valid = code.keys, code.valid
     chosen = (key if valid is None else nw.when(valid).then(key)).alias("key")
     with engine.quiet():
-        chosen = with_readings(engine, native, code.numbers).select(nw.col("i").cast(nw.Int64), chosen)
+        chosen = engine.dialect.with_readings(native, code.numbers).select(nw.col("i").cast(nw.Int64), chosen)
         found = chosen.collect(backend="pyarrow").to_arrow().sort_by("i")
     return [None if place < 0 else int(place) for place in code.decode([found.column("key")])]
 

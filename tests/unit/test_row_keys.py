@@ -24,7 +24,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.row_keys import row_keys, whole_keys, with_numbers, with_person_keys, with_words
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.duckdb_engine import DuckDBEngine
+from tacit.rows.sources.duckdb_sql import DUCKDB
 
 ALPHA = 1e-6
 PEOPLE = 60_000
@@ -35,7 +35,7 @@ def keys(persons: np.ndarray, word: int, number: int) -> np.ndarray:
     count = len(persons)
     table = pa.table({"u": persons, "w0": np.full(count, word), "n": np.full(count, number), "at": np.arange(count)})
     relation = duckdb.connect().from_arrow(table)
-    frame = with_person_keys(DuckDBEngine("duckdb", relation), nw.from_native(relation).lazy(), DataColumn("whole"))
+    frame = with_person_keys(DUCKDB, nw.from_native(relation).lazy(), DataColumn("whole"))
     frame = with_numbers(with_words(frame, [("w0", 40)]), "n").select("at", "key")
     found = frame.collect(backend="pyarrow").to_arrow().sort_by("at")
     return np.asarray(found["key"].to_numpy())

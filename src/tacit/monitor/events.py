@@ -46,7 +46,7 @@ from tacit.rows.cells.readings import Code, DataColumn, number_in, spelling
 from tacit.rows.cells.row_names import person_name
 from tacit.rows.guard import closed
 from tacit.rows.sources.choice import engine_for
-from tacit.rows.sources.engine import PERSON, Engine, with_readings
+from tacit.rows.sources.engine import PERSON, Engine
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -166,7 +166,7 @@ class _Reader:
         for raw in self._raw.values():
             if raw not in schema:
                 # the columns that are there are not named: of a batch without a header they are somebody's values
-                fix = f"Check the name in the header{' of the file' * (self._engine.kind == 'file')}."
+                fix = f"Check the name in the header{' of the file' * self._engine.is_file}."
                 raise DataRefused("must be a column of the batch", column=raw, fix=fix)
         for name in (PERSON, "e"):
             if name in self._raw and schema[self._raw[name]].reading == "list":
@@ -235,7 +235,7 @@ class _Reader:
         return frame.select(*keys, "n", *(key.alias(f"k{number}") for number, key in enumerate(places)))
 
     def _with_numbers(self, frame: Any) -> Any:
-        return with_readings(self._engine, frame, self._code.numbers)
+        return self._engine.dialect.with_readings(frame, self._code.numbers)
 
     def _decoded(self, table: pa.Table) -> Events:
         lines = table.num_rows

@@ -29,6 +29,7 @@ from tacit.errors import DataRefused, InternalError, sealed
 from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
+from tacit.rows.counts.asked_tables import asked_of, items_of, numbers_of, where_of
 from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies
 from tacit.rows.counts.dry_run import rehearse
 from tacit.rows.counts.engine_tables import EngineTables
@@ -36,7 +37,6 @@ from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.counts.records import Work, asked_records, worked_on
 from tacit.rows.guard import closed
-from tacit.rows.sources.asked_tables import asked_of, items_of, numbers_of, where_of
 from tacit.rows.sources.engine import MakeFrame, unreadable
 from tacit.rows.sources.named_columns import NamedColumns
 from tacit.rows.sources.opened import Opened

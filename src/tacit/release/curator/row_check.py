@@ -33,7 +33,7 @@ from tacit.rows.files.sample import selected
 from tacit.rows.guard import closed
 from tacit.rows.rows import Rows
 from tacit.rows.sources.choice import engine_for
-from tacit.rows.sources.engine import PERSON, Engine, unreadable, with_readings
+from tacit.rows.sources.engine import PERSON, Engine, unreadable
 from tacit.rows.sources.named_columns import columns_of
 
 _AT_ONCE: Final = 12  # columns in one pass over the rows
@@ -274,11 +274,12 @@ class _Check:
         columns = tuple(dict.fromkeys(column for name in names for column in self._read[name]))
         owner = {} if person is None else {PERSON: person}
         native = selected(self._engine, {**{column.name: column.raw for column in columns}, **owner})
+        frame = nw.from_native(native).lazy()
         if unrolled:
-            native = self._engine.unrolled(native, columns[0].name, "place")
+            frame = self._engine.dialect.unrolled(frame, columns[0].name, "place")
         texts = [one for column in columns if (one := _single(column)).reading == "text"]
         read = [*texts, *(one for name in names for one in self._codes[name].numbers)]
-        return with_readings(self._engine, nw.from_native(native).lazy(), read)
+        return self._engine.dialect.with_readings(frame, read)
 
     def _counted(self, names: Sequence[str], *, unrolled: bool = False) -> dict[str, int]:
         """Count, for each of these attributes, all cells, those with a position, and the unexpected ones by kind."""

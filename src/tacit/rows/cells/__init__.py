@@ -9,7 +9,8 @@ In reading order:
     encoder         the positions of a batch: each distinct cell is looked at once
     integer_cells   how whole numbers are read: flags, integers, and what has positions in steps
     grid_cells      the same for the cells of a map
-    item_lists      lists of items, each row by itself
+    item_lists      how lists of items are read: each row by itself
+    dialect         what an engine's own expressions must say of cells
     object_cells    cells that are Python objects
     row_names       what names a row, in one spelling
     unexpected      which cells are unexpected, and in what way

@@ -30,7 +30,7 @@ from tacit.rows.cells.date_texts import arrow_date
 from tacit.rows.cells.readings import Code
 from tacit.rows.counts.batches import Batch, is_text, roomy
 from tacit.rows.guard import closed
-from tacit.rows.sources.duckdb_engine import duckdb_readings
+from tacit.rows.sources.duckdb_sql import DUCKDB
 
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
 _WIDEST_TABLE: Final = 2**20  # entries of a look-up table by number; wider ranges are not looked up
@@ -105,14 +105,14 @@ class _Evaluator:
         table = pa.table({**columns, "row": pa.array(np.arange(rows, dtype=np.int64))})
         names = [[f"k{number}_{place}" for place in range(len(code.keys))] for number, (code, _) in enumerate(codes)]
         with self._lock:
-            frame = self._connection.from_arrow(table)
+            frame = nw.from_native(self._connection.from_arrow(table)).lazy()
             chosen = [
                 (key if code.valid is None else nw.when(code.valid).then(key)).alias(name)
                 for (code, _), named in zip(codes, names, strict=True)
                 for key, name in zip(code.keys, named, strict=True)
             ]
             helpers = [helper for code, _ in codes for helper in code.numbers]
-            found = duckdb_readings(frame, helpers).select("row", *chosen).collect(backend="pyarrow").to_arrow()
+            found = DUCKDB.with_readings(frame, helpers).select("row", *chosen).collect(backend="pyarrow").to_arrow()
         row, positions = found.column("row").to_numpy(), []
         for (code, size), named in zip(codes, names, strict=True):
             keys = [found.column(name) for name in named]
@@ -126,7 +126,8 @@ class _Evaluator:
         """Run the expressions of several codes on no rows."""
         keys = [nw.when(code.valid).then(key) if code.valid is not None else key for code in codes for key in code.keys]
         helpers = dict.fromkeys(helper for code in codes for helper in code.numbers)
-        frame = duckdb_readings(self._connection.from_arrow(pa.table(dict(columns))), helpers)
+        frame = nw.from_native(self._connection.from_arrow(pa.table(dict(columns)))).lazy()
+        frame = DUCKDB.with_readings(frame, helpers)
         frame.select(*(key.alias(f"k{place}") for place, key in enumerate(keys))).collect(backend="pyarrow")
 
 

@@ -2,9 +2,9 @@
 
 In reading order:
 
+    asked_tables   what a tally asks for, or the refusal of what is no table
     batches        columns of a source in batches, and threads that work on them
     counting       what one pass must count so that every tally can be made of it
-    lines          the lines that an engine counts: what both ways to make them share
     one_per_group  one row of each set of rows, picked by a fair coin
     records        the positions of every row, for what shows records
     item_counts    rows of which only the counts per item exist
@@ -13,8 +13,7 @@ In reading order:
     row_choice     which rows of a person count
     chosen_rows    the same, for batches of sorted rows
     one_pass       everything that a job counts, in one pass over batches of rows
-    people_lines   where rows have owners
-    row_lines      where every row is a person
+    lines          the lines that an engine counts, one for each row or for each row of a person
     engine_tables  tables that the engine itself counts
     dry_run        counting no rows of the same types, before any charge
 """

@@ -29,7 +29,7 @@ from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined
 from tacit.rows.counts.row_choice import Order, Places, WordLayout
 from tacit.rows.counts.row_keys import KEY, row_keys, whole_keys, with_person_keys
-from tacit.rows.sources.duckdb_engine import DuckDBEngine, read_numbers
+from tacit.rows.sources.duckdb_sql import DUCKDB
 from tacit.rows.sources.engine import PERSON
 
 _LONG: Final = 63  # bits of a whole number that is not below 0
@@ -75,9 +75,8 @@ class ChosenRows:
         elif dict(zip(relation.columns, relation.types, strict=True))[PERSON].id != "varchar":
             person += ["create_sort_key(u, 'ASC NULLS LAST') AS same"]  # equal where persons are, in any type
         if self._order is not None:
-            if self._order.numbers:
-                relation = read_numbers(relation, self._order.numbers)
-            relation = nw.to_native(self._order.added(nw.from_native(relation).lazy()))
+            ordered = DUCKDB.with_numbers(nw.from_native(relation).lazy(), self._order.numbers)
+            relation = nw.to_native(self._order.added(ordered))
             turn = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(self._order.names)})"
             person, by = [*person, f"{turn} AS turn"], ["h", "turn"]
         columns = ", ".join([*person, *self._names])
@@ -120,8 +119,7 @@ class ChosenRows:
         """Return the keys of persons; every one carries the number of the person who was asked for."""
         table = pa.table({PERSON: persons, "at": np.arange(len(persons))})
         with self._lock:
-            relation = self._looker.from_arrow(table)
-            frame = with_person_keys(DuckDBEngine("duckdb", relation), nw.from_native(relation).lazy(), self._person)
+            frame = with_person_keys(DUCKDB, nw.from_native(self._looker.from_arrow(table)).lazy(), self._person)
             found = frame.select("at", "key").collect(backend="pyarrow").to_arrow()
         keys = np.zeros(len(persons), dtype=np.int64)
         keys[found["at"].to_numpy()] = found["key"].to_numpy()

@@ -42,9 +42,8 @@ def rehearse(opened: Opened, one_pass: OnePass) -> None:
 
     def fault(some: Mapping[str, Code], items: Mapping[str, DataColumn], *, owned: bool) -> InternalError | None:
         def work() -> None:
-            looker = None if opened.engine.kind == "pyspark" else one_pass.looker()
             none = opened.over(engine, some, items, owned=owned)
-            _count_nothing(none, OnePass(none, looker=looker))
+            _count_nothing(none, OnePass(none, looker=one_pass.looker))
 
         return _fault(work)
 
@@ -129,7 +128,7 @@ def _count_nothing(opened: Opened, one_pass: OnePass) -> None:
             frame = lines.slots(frozenset(names))
             tables.append(lines.grouped(names, None))
         if marks:
-            tables.append(nw.from_native(engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy())
+            tables.append(engine.dialect.stacked(frame, owner, marks, "t"))
         for name in opened.items:
             held = lines.held(name, None)
             tables.append(grouped(held.frame, held.keys, distinct=lines.owner))

@@ -3,9 +3,8 @@
 Guarantee   Only groups with their number of people, or sums with their number of rows, leave the engine, and each is
             added to the cell that `rows/cells/readings.py` says. A person counts once in each cell, and every kept row
             in a sum. Sums are exact.
-Why         What is grouped are the lines of `rows/counts/row_lines.py` or `rows/counts/people_lines.py`, by keys that
-            the domain
-            bounds. Numbers are added up in two halves of 31 bits, which no engine's 64-bit sum of them overflows.
+Why         What is grouped are the lines of `rows/counts/lines.py`, by keys that the domain bounds. Numbers are added
+            up in two halves of 31 bits, which no engine's 64-bit sum of them overflows.
 Checked by  tests/contract/test_one_pass.py, tests/contract/test_rows_engines.py, tests/property/test_rows_people.py.
 """
 
@@ -24,13 +23,11 @@ from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
+from tacit.rows.counts.asked_tables import items_of
 from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.counts.item_counts import Counts
-from tacit.rows.counts.lines import LineCounting, asked_in, grouped, holds, key_columns, whole
-from tacit.rows.counts.people_lines import PeopleLines
-from tacit.rows.counts.row_lines import RowLines
+from tacit.rows.counts.lines import LineCounting, PeopleLines, RowLines, asked_in, grouped, holds, key_columns, whole
 from tacit.rows.guard import closed
-from tacit.rows.sources.asked_tables import items_of
 from tacit.rows.sources.opened import Opened
 
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
@@ -91,7 +88,7 @@ class EngineTables:
             frame = self._lines.slots(names)
             cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
             frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
-            frame = nw.from_native(self._opened.engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy()
+            frame = self._opened.engine.dialect.stacked(frame, owner, marks, "t")
             frame = frame.filter(~nw.col("t").is_null())
             return grouped(frame, [nw.col("t")], distinct=tuple(owner))
 

@@ -152,7 +152,7 @@ def _engine(source: Any, names: Sequence[str]) -> Engine:
     for name in names:
         alike = [other for other in found if other.casefold() == name.casefold()]
         if not alike:
-            fix = "Check the name in the header of the file." if engine.kind == "file" else nearest(name, list(found))
+            fix = "Check the name in the header of the file." if engine.is_file else nearest(name, list(found))
             raise DataRefused("must be a column of the rows", column=name, fix=fix)
         if alike != [name]:  # some engines would read the other one
             rule = "must be a column of the rows, once, and no other may differ from it in case only"

@@ -1,8 +1,23 @@
-"""The lines that an engine counts, one for a row or a person: what both ways to make them must say, and share."""
+"""The lines that an engine counts, where batches are not counted here: one for each row, or for each row of a person.
+
+Guarantee   A row has a line iff every attribute of the domain has a position for it, it counts, and the test of what is
+            asked holds, whatever else is asked: all questions see the same people. What a person adds depends on that
+            person's rows alone, as a bag: shuffling rows changes nothing.
+Why         Rows are filtered by the `valid` of each attribute (`rows/cells/readings.py`), also of those that nobody
+            asks for. Where every row is a person, its list of items is read within the row, and each known item counts
+            once (`rows/cells/item_lists.py`). Where rows have owners, they are put together by the person column and
+            by nothing else; which of them count is said in `rows/counts/row_choice.py`.
+Checked by  tests/contract/test_rows_engines.py, tests/contract/test_cells.py, tests/contract/test_one_pass.py,
+            tests/property/test_rows_people.py.
+
+With a set of items each person has one record: the other attributes come from the person's first row, the items from
+all rows that fit (one item per row, or lists of them). Of more items than `at_most`, those count that occur first: by
+`order`, then by their place in a list, then by their place in the domain.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +28,11 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.cells.readings import Expr, Positions
+from tacit.rows.cells.readings import Code, DataColumn, Expr, Positions, never
+from tacit.rows.counts.asked_tables import items_of
+from tacit.rows.counts.row_choice import Slot, place_of
+from tacit.rows.counts.row_keys import with_person_keys
+from tacit.rows.sources.opened import Opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +53,7 @@ class Addition(NamedTuple):
 
 
 class LineCounting(Protocol):
-    """How an engine gets from rows to groups of people: see `row_lines` and `people_lines`."""
+    """How an engine gets from rows to groups of people: `RowLines` and `PeopleLines`."""
 
     owner: tuple[str, ...]  # the column that says whose line it is, where a person may have several
 
@@ -105,3 +124,244 @@ def key_columns(table: pa.Table) -> list[pa.ChunkedArray]:
 def whole(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """Return a column of whole numbers; the sum of no lines is missing, which is 0."""
     return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)
+
+
+# ---------------------------------------------------------------------- every row is a person
+
+
+class RowLines:
+    """One line for each row."""
+
+    owner: tuple[str, ...] = ()
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened, self._dialect, self._codes = opened, opened.engine.dialect, opened.codes
+
+    def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
+        """Group by raw cells where these repeat, then check and map only the distinct ones and group by position.
+
+        Checking every cell of 50 million rows costs as much as grouping them; checking each distinct cell is free.
+        """
+        asked, _ = asked_in(where)
+        late = {name: self._codes[name] for name in names if self._codes[name].repeats and name not in asked}
+        early = [key for name in names if name not in late for key in self._codes[name].keys]
+        frame = self._rows(frozenset(names), where, late=frozenset(late))
+        if not late:
+            return grouped(frame, early)
+        raw = list(dict.fromkeys(column.name for code in late.values() for column in code.columns))
+        mapped = [f"q{place}" for place in range(len(early))]
+        if mapped:
+            frame = frame.with_columns(*(key.alias(name) for key, name in zip(early, mapped, strict=True)))
+        frame = frame.group_by(*raw, *mapped).agg(nw.len().alias("n"))
+        frame = self._opened.with_numbers(frame, [column for code in late.values() for column in code.numbers])
+        done = iter(mapped)
+        keys = []
+        for name in names:
+            valid = self._codes[name].valid
+            for key in self._codes[name].keys:
+                if name not in late:
+                    keys.append(nw.col(next(done)))
+                else:
+                    # not a filter: DuckDB would move it below the first grouping, back to every row
+                    keys.append(key if valid is None else nw.when(valid).then(key))
+        return grouped(frame, keys, lines=nw.col("n").sum().cast(nw.Int64))
+
+    def slots(self, names: frozenset[str]) -> Any:
+        """Return the slots of each row."""
+        slots = [slot for name in sorted(names) for slot in self._opened.layout.slots[name]]
+        return self._rows(names, None).select(*(slot.kept.alias(slot.name) for slot in slots))
+
+    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
+        """Return one line for each row that `where` picks, ready to be added up."""
+        ((first, _, _),) = self._codes[name].ranges
+        frame = self._rows(frozenset({name, *names}), where)
+        keys = [key for one in names for key in self._codes[one].keys]
+        return Addition(frame, keys, self._codes[name].keys[0].cast(nw.Int64) - first)
+
+    def held(self, name: str, where: Test | None) -> HeldItems:
+        """Return the items of the rows that `where` picks, one line for each item of a row."""
+        column, (_, code) = self._opened.items[name], self._opened.lists[name]
+        frame = self._rows(frozenset(), where, carry=name)
+        frame = self._dialect.unrolled(frame, column.name, "place")
+        frame = self._opened.with_numbers(frame, code.numbers)
+        return HeldItems(frame if code.valid is None else frame.filter(code.valid), code.keys)
+
+    def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
+        """Return the positions behind the keys of attributes."""
+        columns = iter(key_columns(table))
+        found = []
+        for name in names:
+            code = self._codes[name]
+            found.append(code.decode([next(columns) for _ in code.keys]))
+        return found
+
+    def item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
+        """Return the positions behind the keys of items."""
+        return self._opened.lists[name][1].decode(keys)
+
+    def _rows(
+        self,
+        names: frozenset[str],
+        where: Test | None,
+        *,
+        late: frozenset[str] = frozenset(),
+        carry: str | None = None,
+    ) -> Any:
+        """Return one line per row that is in the data and that `where` picks, ready to be grouped by `names`.
+
+        Attributes in `late` are selected as they are; their caller checks and maps them. The keys of the set `carry`
+        come along, as a list.
+        """
+        opened = self._opened
+        asked, items = asked_in(where)
+        codes = {name: code for name, code in self._codes.items() if name in names | asked or code.valid is not None}
+        lists = dict.fromkeys([name for name, _, _ in items.values()] + ([] if carry is None else [carry]))
+        columns = dict.fromkeys(column for code in codes.values() for column in code.columns)
+        frame = opened.select([*columns, *(opened.items[name] for name in lists)])
+        checked = [code for name, code in codes.items() if name not in late]
+        frame = opened.with_numbers(frame, dict.fromkeys(column for code in checked for column in code.numbers))
+        for code in checked:
+            if code.valid is not None:
+                frame = frame.filter(code.valid)
+        if lists:
+            read = {opened.items[name].name: opened.lists[name][0] for name in lists}
+            frame = self._dialect.with_item_keys(frame, read)
+        keys = {mark: (name, opened.lists[name][0].key(place)) for name, place, mark in items.values()}
+        marks = {mark: (opened.items[name].name, key) for mark, (name, key) in keys.items() if key is not None}
+        frame = self._dialect.with_marks(frame, marks)
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            if axis in opened.axes:
+                name, part = opened.axes[axis]
+                return self._codes[name].atom(part, positions)
+            name, _, mark = items[axis]
+            return either(nw.col(mark) if mark in marks else never(opened.items[name]), positions)
+
+        return frame if where is None else frame.filter(holds(where, atom))
+
+
+# ---------------------------------------------------------------------- rows have owners
+
+
+class PeopleLines:
+    """One line for each row of a person that counts."""
+
+    owner: tuple[str, ...] = ("u",)
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened, self._codes, self._slots = opened, opened.codes, opened.layout.slots
+        self._order = opened.order
+        self._order_column = {} if opened.order is None else {"o": opened.order.raw}
+        self._sequence = [] if opened.order is None else opened.order.names
+
+    def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
+        """Group by the slots of attributes; a person with several rows counts once in each group."""
+        keys = [nw.col(slot.name) for name in names for slot in self._slots[name]]
+        return grouped(
+            self._people(frozenset(names), where), keys, distinct=("u",) if self._opened.per_person > 1 else ()
+        )
+
+    def slots(self, names: frozenset[str]) -> Any:
+        """Return the slots of each row that counts."""
+        return self._people(names, None)
+
+    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
+        """Return one line for each row that counts and that `where` picks, ready to be added up."""
+        frame = self._people(frozenset({name, *names}), where)
+        keys = [nw.col(slot.name) for one in names for slot in self._slots[one]]
+        (slot,) = self._slots[name]
+        return Addition(frame, keys, nw.col(slot.name) - (slot.low - slot.base))
+
+    def held(self, name: str, where: Test | None) -> HeldItems:
+        """Return the known items of the people that `where` picks: "u" and the item, at most `at_most` a person."""
+        opened = self._opened
+        attribute, code, source = items_of(opened.domain, name), opened.item_codes[name], opened.items[name]
+        is_list, bounded = source.reading == "list", attribute.at_most is not None
+        order = self._order_column if bounded else {}
+        frame = self._fitting((source,), {}, order).select("u", source.name, *order)
+        if where is not None:
+            frame = frame.join(self._people(frozenset(), where).select("u"), on="u", how="inner")
+        if is_list:
+            frame = opened.engine.dialect.unrolled(frame, source.name, "place")
+        frame = opened.with_numbers(frame, code.numbers)
+        if code.valid is not None:
+            frame = frame.filter(code.valid)
+        if attribute.at_most is None or not code.keys:
+            return HeldItems(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
+        place = place_of(attribute.cells, code).alias("i")
+        sequence = [*self._sequence, "place"] if is_list else self._sequence
+        frame = self._with_order(frame).select("u", place, *sequence)
+        if len(sequence) <= 1:
+            frame = frame.group_by("u", "i").agg(*(nw.col(one).min() for one in sequence))
+        else:
+            again = nw.col("i").cum_count().over("u", "i", order_by=sequence)
+            frame = frame.with_columns(again=again).filter(nw.col("again") == 1)
+        rank = nw.col("i").cum_count().over("u", order_by=[*sequence, "i"])
+        frame = frame.with_columns(nth=rank).filter(nw.col("nth") <= attribute.at_most)
+        return HeldItems(frame, (nw.col("i"),), lambda place: nw.col("i") == place)
+
+    def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
+        """Return the positions behind the slots of attributes."""
+        columns = iter(key_columns(table))
+        found = []
+        for name in names:
+            positions = np.zeros(table.num_rows, dtype=np.int64)
+            for slot, axis in zip(self._slots[name], self._opened.domain.axes_of(name), strict=True):
+                positions = positions * axis.size + slot.positions(whole(next(columns)))
+            found.append(positions)
+        return found
+
+    def item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
+        """Return the positions of items: their places, or what is behind their keys."""
+        if items_of(self._opened.domain, name).at_most is not None:
+            return whole(keys[0])
+        return self._opened.item_codes[name].decode(keys)
+
+    def _people(self, names: frozenset[str], where: Test | None) -> Any:
+        """Return one line per row that counts and that `where` picks: "u", and the slots of `names`."""
+        asked, items = asked_in(where)
+        frame = self._kept({slot for name in names | asked for slot in self._slots[name]})
+        for name in dict.fromkeys(name for name, _, _ in items.values()):
+            held = self.held(name, None)
+            marks = {mark: place for other, place, mark in items.values() if other == name}
+            has = [held.has(place).cast(nw.Int8).alias(mark) for mark, place in marks.items()]
+            owners = held.frame.select("u", *has).group_by("u").agg(*(nw.col(mark).max() for mark in marks))
+            frame = frame.join(owners, on="u", how="left")
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            if axis not in self._opened.axes:
+                return either((nw.col(items[axis][2]) == 1).fill_null(value=False), positions)
+            name, part = self._opened.axes[axis]
+            return self._slots[name][part == "column"].lies_in(positions)
+
+        return frame if where is None else frame.filter(holds(where, atom))
+
+    def _kept(self, slots: Iterable[Slot]) -> Any:
+        """Return the rows of each person that count: "u" and these slots."""
+        opened, layout = self._opened, self._opened.layout
+        wanted = sorted(slots, key=lambda slot: slot.name)
+        if not wanted:
+            # nothing is read from a row, so which one is first does not matter
+            return self._fitting((), {}, {}).select("u").unique()
+        assert opened.person is not None  # noqa: S101 - for the type checker
+        frame = self._with_order(self._fitting((), self._codes, self._order_column))
+        frame = with_person_keys(opened.engine.dialect, frame, opened.person)
+        frame = frame.select("u", "key", *self._sequence, *layout.packed())
+        frame = layout.first(frame, self._sequence, opened.per_person)
+        return frame.select("u", *(slot.unpacked.alias(slot.name) for slot in wanted))
+
+    def _fitting(self, columns: Sequence[DataColumn], codes: Mapping[str, Code], more: Mapping[str, str]) -> Any:
+        """Return the rows that fit the domain: "u", these columns, what some codes look at, and more columns."""
+        tests = {name: code for name, code in self._codes.items() if code.valid is not None}
+        read = {**tests, **codes}.values()
+        frame = self._opened.select(dict.fromkeys([*columns, *(one for code in read for one in code.columns)]), more)
+        frame = self._opened.with_numbers(frame, dict.fromkeys(one for code in read for one in code.numbers))
+        for code in tests.values():
+            frame = frame.filter(code.valid)
+        return frame
+
+    def _with_order(self, frame: Any) -> Any:
+        """Add what rows are sorted by."""
+        if self._order is None:
+            return frame
+        return self._order.added(self._opened.engine.dialect.with_numbers(frame, self._order.numbers))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from tacit.rows.cells.encoder import Codes, Encoder, plain, smallest
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counts.chosen_rows import ChosenRows, whole_people
 from tacit.rows.counts.counting import MOST_BINS, Bins, CompiledTally
-from tacit.rows.sources.duckdb_engine import embedded
+from tacit.rows.sources.duckdb_engine import embedded, looker_of
 from tacit.rows.sources.engine import PERSON
 from tacit.rows.sources.opened import Opened
 
@@ -46,14 +47,15 @@ Records = Sequence[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]]
 class OnePass:
     """One pass over the rows of an engine, for any number of needs."""
 
-    def __init__(self, opened: Opened, *, looker: Any = None) -> None:
+    def __init__(self, opened: Opened, *, looker: Callable[[], Any] | None = None) -> None:
         self._engine, self._domain, self._codes = opened.engine, opened.domain, opened.codes
         self._person, self._per_person, self._order = opened.person, opened.per_person, opened.order
         self._layout = opened.layout
         self._sizes = {name: self._domain[name].size for name in self._codes}
         self._dropping = frozenset(name for name, code in self._codes.items() if code.valid is not None)
         self._kept: tuple[frozenset[str], list[tuple[Records, int]]] | None = None
-        self._looker = looker  # a DuckDB that looks cells up
+        self._looker: Any = None  # a DuckDB that looks cells up
+        self._make_looker = looker or partial(looker_of, opened.engine)
         self._owners: Any = None  # puts the rows of people together; a DuckDB of its own, whose threads may wait for us
         self._encoder: Encoder | None = None
 
@@ -172,7 +174,7 @@ class OnePass:
     def looker(self) -> Any:
         """Return the DuckDB that looks cells up."""
         if self._looker is None:
-            self._looker = self._engine.helper()
+            self._looker = self._make_looker()
         return self._looker
 
     # ------------------------------------------------------------------ rows have owners

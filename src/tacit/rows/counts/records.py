@@ -28,6 +28,7 @@ from tacit.rows.cells.encoder import Codes, Encoder
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
+from tacit.rows.sources.duckdb_engine import looker_of
 from tacit.rows.sources.engine import NAMES
 from tacit.rows.sources.named_columns import NamedColumns
 from tacit.rows.sources.opened import Opened
@@ -88,7 +89,7 @@ def _in_batches(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any
     if pieces is None:
         return None
     sizes = {name: opened.domain[name].size for name in names}
-    looker = engine.helper()
+    looker = looker_of(engine)
     encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
 
     def done(numbered: tuple[int, Batch | None]) -> tuple[int, Any]:

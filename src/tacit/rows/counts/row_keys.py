@@ -27,8 +27,9 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from tacit.rows.cells.dialect import Dialect
 from tacit.rows.cells.readings import EXACT, DataColumn, Expr
-from tacit.rows.sources.engine import PERSON, Engine
+from tacit.rows.sources.engine import PERSON
 
 Numbers = npt.NDArray[np.int64]
 
@@ -42,9 +43,9 @@ _MARK: Final = r"^\x00(date|time):"  # of a Python object that is no text (`rows
 _NO_DIGIT: Final = r"-|\.0*\z"
 
 
-def with_person_keys(engine: Engine, frame: Any, person: DataColumn) -> Any:
+def with_person_keys(dialect: Dialect, frame: Any, person: DataColumn) -> Any:
     """Add the key of each row's person, as "key"; the person is the column "u"."""
-    frame, number = _numbered(engine, frame, person)
+    frame, number = _numbered(dialect, frame, person)
     frame = frame.with_columns(key=_START + number % _PRIME)
     return frame.with_columns(key=_cubed(nw.col("key")))
 
@@ -84,7 +85,7 @@ def row_keys(persons: Numbers, words: Sequence[tuple[Numbers, int]], numbers: Nu
     return keys
 
 
-def _numbered(engine: Engine, frame: Any, person: DataColumn) -> tuple[Any, Expr]:
+def _numbered(dialect: Dialect, frame: Any, person: DataColumn) -> tuple[Any, Expr]:
     """Return the number of a person, and the frame that it is read from."""
     cell = nw.col(PERSON)
     if person.reading == "whole":
@@ -94,7 +95,7 @@ def _numbered(engine: Engine, frame: Any, person: DataColumn) -> tuple[Any, Expr
         small = (real > -EXACT) & (real < EXACT)
         return frame, _last_digits(nw.when(small).then(real).otherwise(nw.lit(0.0)).floor().cast(nw.Int64))
     if person.reading == "other":  # no text that narwhals knows of
-        return _hashed(engine, frame, PERSON), nw.col("h_spread")
+        return dialect.with_hash(frame, "h_spread", PERSON), nw.col("h_spread")
     if person.reading == "time":
         return frame, nw.lit(0, nw.Int64)
     text = cell.cast(nw.String).str.replace_all(_MARK, "")
@@ -102,7 +103,7 @@ def _numbered(engine: Engine, frame: Any, person: DataColumn) -> tuple[Any, Expr
     is_spelled = nw.col("h_text").is_null()
     digits = nw.when(is_spelled).then(text.str.replace_all(_NO_DIGIT, "")).otherwise(nw.lit(""))
     digits = nw.concat_str(nw.lit("0" * _DIGITS), digits).str.slice(-_DIGITS, _DIGITS)
-    frame = _hashed(engine, frame, "h_text")
+    frame = dialect.with_hash(frame, "h_spread", "h_text")
     return frame, nw.when(is_spelled).then(digits.cast(nw.Int64)).otherwise(nw.col("h_spread"))
 
 
@@ -110,10 +111,6 @@ def _last_digits(number: Expr) -> Expr:
     """Return the last digits of a whole number, without its sign."""
     below = (_folded(number) % 10**_DIGITS + 1) % 10**_DIGITS
     return nw.when(number < 0).then(below).otherwise(_folded(number) % 10**_DIGITS)
-
-
-def _hashed(engine: Engine, frame: Any, column: str) -> Any:
-    return nw.from_native(engine.hashed(nw.to_native(frame), "h_spread", column)).lazy()
 
 
 def _folded(number: Expr) -> Expr:

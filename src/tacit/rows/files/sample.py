@@ -23,6 +23,7 @@ from tacit.rows.files.columns import csv_header, is_file, not_there, refuse_one_
 from tacit.rows.files.headers import known_names
 from tacit.rows.files.kinds import broken_line, is_csv, refuse_no_file, shown_path
 from tacit.rows.guard import closed
+from tacit.rows.sources.duckdb_sql import quoted
 from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.file_engines import files
 
@@ -125,8 +126,7 @@ def _counted(relation: duckdb.DuckDBPyRelation, names: Sequence[str]) -> tuple[i
     """Return how many rows there are, and how often each column holds its own name."""
     asked = ["count(*)"]
     for place, name in enumerate(names):
-        literal = name.replace("'", "''")
-        asked.append(f"count(*) FILTER (WHERE c{place} = '{literal}')")
+        asked.append(f"count(*) FILTER (WHERE c{place} = {quoted(name)})")
     rows, *again = relation.aggregate(", ".join(asked)).fetchall()[0]
     return int(rows), [int(times) for times in again]
 

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from tacit.plan.labels import Labels
 from tacit.rows.cells.key_numbers import RisingNumbers
 from tacit.rows.sources.duckdb_engine import embedded
+from tacit.rows.sources.duckdb_sql import quoted, quoted_name
 from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, read_columns
 from tacit.rows.spill import private_folder
 
@@ -66,8 +67,8 @@ class ShownFile:
         if self._rises.so_far and set(by) <= set(asked):
             return True
         connection = embedded()
-        rows = f"read_parquet({_quoted(str(self.path))})"
-        columns = {name: '"' + name.replace('"', '""') + '"' for name in (*by, *asked)}
+        rows = f"read_parquet({quoted(str(self.path))})"
+        columns = {name: quoted_name(name) for name in (*by, *asked)}
         kept = ", ".join(f"t.{columns[name]}" for name in asked)
         if self._rises.so_far:
             self._replace(connection, f"SELECT {kept} FROM {rows} t", asked)  # noqa: S608 - quoted
@@ -121,7 +122,3 @@ def _new_path() -> Path:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

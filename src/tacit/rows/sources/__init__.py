@@ -1,16 +1,18 @@
 """Any frame, table or file as a source of rows with named columns: one module for each kind of source.
 
 A source selects columns under plain names (so that dots, quotes and spaces in the data's own names never matter
-again), reads texts as numbers without ever failing on one, reads and unrolls lists, says whether its columns are still
-those that were found, and makes a frame of the user's own kind. Everything else is narwhals. No source numbers rows:
-rows have no place, so that nothing can be put together by it.
+again), says whether its columns are still those that were found, and makes a frame of the user's own kind. Its dialect
+(`rows/cells/dialect.py`) reads texts as numbers without ever failing on one, and reads and unrolls lists. Everything
+else is narwhals. No source numbers rows: rows have no place, so that nothing can be put together by it.
+
+A new kind of source is a module here, a line in `choice` and an extra of the package.
 
 In reading order:
 
-    asked_tables   what a tally asks for, or the refusal of what is no table
     frames         columns that may be shown, as frames and Parquet files
     spark_log      Spark's log, off while rows are read
     engine         what every source says in its own way, and what they share
+    duckdb_sql     what cells mean, in DuckDB's SQL
     duckdb_engine  relations of the user, and the embedded DuckDB that reads files and buffers
     arrow_cells    cells as Arrow holds them
     buffers        pandas frames and Arrow tables, which DuckDB counts in place

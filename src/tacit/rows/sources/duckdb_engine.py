@@ -7,27 +7,24 @@ import contextlib
 import copy
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import duckdb
-import narwhals as nw
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.date_texts import duckdb_date
-from tacit.rows.cells.item_lists import DuckDBLists, Key, ListReading
-from tacit.rows.cells.readings import NUMBER, DataColumn, Helper
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
 from tacit.rows.guard import blind
+from tacit.rows.sources.duckdb_sql import DUCKDB, exact, quoted, quoted_name
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,
     no_warnings,
     schema_of,
-    with_readings,
 )
 from tacit.rows.sources.frames import as_arrow, as_pandas
 from tacit.rows.spill import private_folder
@@ -45,22 +42,14 @@ _UNKNOWN: Final = {
 }
 
 
-def duckdb_readings(relation: Any, helpers: Iterable[Helper]) -> Any:
-    """Return a relation of DuckDB with the helper columns, whatever engine its cells came from."""
-    return with_readings(DuckDBEngine("duckdb", relation), nw.from_native(relation).lazy(), helpers)
-
-
-class DuckDBEngine:
+class DuckDBEngine(Engine):
     """A DuckDB relation: the user's own, or one that we make over files and buffers."""
 
-    keeps = False
-    place: Any = None
-    rows: int | None = None
+    dialect = DUCKDB
 
     def __init__(self, kind: str, relation: Any) -> None:
         self.kind = kind
         self.base_relation = relation
-        self.connection: Any = None  # ours, if there is one; a user's is not ours to interrupt
         self._found: Any = None
 
     def schema(self) -> dict[str, DataColumn]:
@@ -91,7 +80,7 @@ class DuckDBEngine:
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
         types = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
-        chosen = (f"{_exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
+        chosen = (f"{exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
         return self.base_relation.project(", ".join(chosen) or "1 AS one")
 
     def try_column(self, raw: str) -> None:
@@ -111,45 +100,10 @@ class DuckDBEngine:
         """Select columns under new names."""
         return self.relation(columns)
 
-    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
-        """Read texts as numbers: whatever is not one becomes missing."""
-        return read_numbers(native, columns)
-
-    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
-        """Read dates."""
-        kinds = {name: kind.id for name, kind in zip(native.columns, native.types, strict=True)}
-        read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
-        return native.project("*" + "".join(read))
-
-    def hashed(self, native: Any, new: str, column: str) -> Any:
-        """Hash texts."""
-        digits = f"substr(sha256(CAST({column} AS VARCHAR)), 1, 13)"
-        return native.project(f"*, CAST('0x' || {digits} AS BIGINT) AS {new}")
-
-    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
-        """Read lists."""
-        read = (f"{DuckDBLists(_sql_number).keyed(column, reading)} AS {column}" for column, reading in columns.items())
-        return native.project(f"* REPLACE ({', '.join(read)})") if columns else native
-
-    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
-        """Look into lists."""
-        has = DuckDBLists(_sql_number).has
-        return native.project("*" + "".join(f", {has(column, key)} AS {new}" for new, (column, key) in marks.items()))
-
-    def unrolled(self, native: Any, column: str, place: str) -> Any:
-        """Unroll a list column."""
-        kind = dict(zip(native.columns, native.types, strict=True))[column]
-        element = _exact(f"unnest({column})", dict(kind.children)["child"])
-        return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
-
-    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
-        """Stack columns by SQL of our own: narwhals asks DuckDB's default connection, which knows other tables."""
-        return native.project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
-
     @property
     def frame(self) -> MakeFrame:
         """Make a relation, or a pandas frame when the rows came from files."""
-        return as_pandas if self.kind == "file" else _as_relation
+        return as_pandas if self.is_file else _as_relation
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -176,10 +130,6 @@ class DuckDBEngine:
         other.base_relation = self.base_relation.limit(0)
         return other
 
-    def legible(self) -> Engine:
-        """Texts of this engine are UTF-8."""
-        return self
-
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Read no rows."""
         return self.relation(columns).limit(0).to_arrow_table()
@@ -191,33 +141,6 @@ class DuckDBEngine:
     def type_of(self, raw: str) -> str:
         """Return the name of a type."""
         return str(self.relation({"c": raw}).types[0])
-
-    def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection beside our own, or one to a DuckDB that is not the user's."""
-        return shared_embedded() if self.connection is None else self.connection.cursor()
-
-
-def _exact(expression: str, kind: Any) -> str:
-    """Return an expression of this type whose texts are compared sign by sign. Cells of no type are missing texts.
-
-    A collation, of a column or of the whole connection, would make one of texts that differ in case or accents, and
-    which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
-    """
-    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum", "null") else expression
-
-
-def read_numbers(relation: Any, columns: Mapping[str, str]) -> Any:
-    """Add the number reading of text columns (new name -> column) to a DuckDB relation."""
-    read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
-    return relation.project("*" + read)
-
-
-def _sql_number(text: str) -> str:
-    text = f"({text} COLLATE C)"
-    return (
-        f"CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
-        f"WHEN regexp_matches({text}, {quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END"
-    )
 
 
 _numbers: Final = itertools.count()
@@ -261,6 +184,11 @@ def shared_embedded() -> duckdb.DuckDBPyConnection:
     return blind(lambda: _beside(started), "starting DuckDB")
 
 
+def looker_of(engine: Engine) -> duckdb.DuckDBPyConnection:
+    """Return a connection beside that of an engine, or one to the DuckDB of this process: one is never the user's."""
+    return shared_embedded() if engine.connection is None else engine.connection.cursor()
+
+
 def _beside(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return _without_a_bar(connection.cursor())
 
@@ -269,16 +197,6 @@ atexit.register(_shared.clear)  # before what it needs is taken apart
 if hasattr(os, "register_at_fork"):
     # a child has none of the threads of a DuckDB, and would wait for them at its end
     os.register_at_fork(before=_shared.clear)
-
-
-def quoted(text: str) -> str:
-    """Return a text as SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted_name(text: str) -> str:
-    """Return the name of a column as SQL, whatever is in it."""
-    return '"' + text.replace('"', '""') + '"'
 
 
 def _as_relation(columns: Mapping[str, Sequence[Any]]) -> Any:

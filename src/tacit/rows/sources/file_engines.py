@@ -14,7 +14,6 @@ import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.cells.date_texts import duckdb_day
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
@@ -22,7 +21,8 @@ from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.kinds import not_well_formed
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.arrow_cells import arrow_column, is_held, legible
-from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded, quoted, quoted_name
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded
+from tacit.rows.sources.duckdb_sql import duckdb_day, quoted, quoted_name
 from tacit.rows.sources.engine import (
     EVENTS,
     KINDS,
@@ -116,6 +116,7 @@ class _Files(DuckDBEngine):
     """Files, read by an embedded DuckDB that lives as long as the rows. `before` is what they were when opened."""
 
     keeps = True
+    is_file = True
 
     def __init__(
         self, relation: Any, connection: duckdb.DuckDBPyConnection, before: Identities, names: Sequence[str]

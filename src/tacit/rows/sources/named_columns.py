@@ -28,7 +28,7 @@ class NamedColumns:
         self._schema = closed(engine.schema, unlisted)
         self._declared = declared
         self._engine = engine
-        self._is_file = engine.kind == "file"
+        self._is_file = engine.is_file
         self._found: dict[str, DataColumn] = {}
 
     def read(self, raw: str) -> DataColumn:

@@ -24,7 +24,7 @@ from tacit.rows.cells.item_lists import ListReading
 from tacit.rows.cells.readings import Code, DataColumn, Helper
 from tacit.rows.counts.row_choice import Order, WordLayout
 from tacit.rows.guard import blind, closed
-from tacit.rows.sources.engine import PERSON, Engine, unreadable, with_readings
+from tacit.rows.sources.engine import PERSON, Engine, unreadable
 
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
@@ -114,4 +114,4 @@ class Opened:
 
     def with_numbers(self, frame: Any, columns: Iterable[Helper]) -> Any:
         """Add the helper columns: numbers that texts spell, and dates."""
-        return with_readings(self.engine, frame, columns)
+        return self.engine.dialect.with_readings(frame, columns)

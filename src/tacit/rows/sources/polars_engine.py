@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.cells.date_texts import polars_date
-from tacit.rows.cells.item_lists import Key, ListReading, PolarsLists
-from tacit.rows.cells.readings import NUMBER, DataColumn
+from tacit.rows.cells.date_texts import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.dialect import Dialect
+from tacit.rows.cells.item_lists import Key
+from tacit.rows.cells.readings import NOT_PLAIN, NUMBER, DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_columns
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.planned_files import files_of_plan
 from tacit.rows.sources.arrow_cells import is_held, plain_cells
-from tacit.rows.sources.duckdb_engine import shared_embedded
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
-    cancelled,
-    no_warnings,
     role_of,
     schema_of,
 )
@@ -33,10 +29,148 @@ from tacit.rows.sources.frames import as_arrow
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
 
 
-class PolarsEngine:
+def _polars_date(column: str, kind: Any, precision: str) -> Any:
+    """Return the UTC date of a column of this type."""
+    import polars as pl
+
+    cell = pl.col(column)
+    if kind == pl.Date or isinstance(kind, pl.Datetime):
+        days = cell.to_physical().cast(pl.Int64)
+        if isinstance(kind, pl.Datetime):
+            days = days // (DAY_SECONDS * STEPS[kind.time_unit])
+        return days.clip(BEFORE, AFTER).cast(pl.Int32).cast(pl.Date)
+    text = cell.cast(pl.String)
+    sign, hours, rest, last = (text.str.extract(f"{SHIFT}$", number) for number in (1, 2, 3, 4))
+
+    def whole(part: Any) -> Any:
+        return part.cast(pl.Int64, strict=False).fill_null(0)
+
+    minutes = whole(text.str.slice(11, 2)) * 60 + whole(text.str.slice(14, 2))
+    seconds = minutes * 60 + whole(text.str.extract(SECONDS, 1))
+    offset = (whole(hours) * 60 + whole(rest)) * 60 + whole(last)
+    utc = seconds - pl.when(sign == "-").then(-offset).otherwise(offset)
+    shift = pl.when(utc < 0).then(-1).when(utc >= DAY_SECONDS).then(1).otherwise(0)
+    day = text.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False) + pl.duration(days=shift)
+    found = pl.when(text.str.starts_with("0000")).then(None).when(text.str.contains(f"{FORMS['day']}$")).then(day)
+    for form, ending in shorter_forms(precision):
+        first = (text + ending).str.to_date("%Y-%m-%d", strict=False)
+        found = found.when(text.str.contains(f"{FORMS[form]}$")).then(first)
+    return found.otherwise(None)
+
+
+class _PolarsDialect(Dialect):
+    """Expressions of polars."""
+
+    def column(self, name: str) -> Any:
+        import polars as pl
+
+        return pl.col(name)
+
+    def kinds(self, native: Any) -> Mapping[str, Any]:
+        return dict(native.collect_schema())
+
+    def added(self, native: Any, expressions: Mapping[str, Any]) -> Any:
+        return native.with_columns(made.alias(name) for name, made in expressions.items())
+
+    def text(self, name: str) -> Any:
+        import polars as pl
+
+        return pl.col(name).cast(pl.String)
+
+    def number(self, text: Any) -> Any:
+        import polars as pl
+
+        lower = text.str.to_lowercase()
+        spelled = pl.when(text.str.contains(NUMBER)).then(text.str.strip_chars(" ")).cast(pl.Float64, strict=False)
+        return pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0).otherwise(spelled)
+
+    def date(self, name: str, kind: Any, precision: str) -> Any:
+        return _polars_date(name, kind, precision)
+
+    def hashed(self, name: str, kind: Any) -> Any:
+        # polars leaves it to us: each different text of a batch is hashed once
+        import polars as pl
+
+        text = self.column(name) if kind in (pl.String, pl.Binary) else self.text(name)
+        return text.map_batches(_polars_hashes, pl.Int64, is_elementwise=True)
+
+    def native_unrolled(self, native: Any, column: str, place: str) -> Any:
+        import polars as pl
+
+        filled = native.filter(pl.col(column).list.len() > 0)
+        return filled.with_columns(pl.int_ranges(pl.col(column).list.len()).alias(place)).explode(column, place)
+
+    def of_texts(self, column: Any) -> Any:
+        import polars as pl
+
+        return column.cast(pl.List(pl.String))
+
+    def mapped(self, column: Any, made: Callable[[Any], Any]) -> Any:
+        import polars as pl
+
+        return column.list.eval(made(pl.element()))
+
+    def kept(self, column: Any, condition: Callable[[Any], Any]) -> Any:
+        import polars as pl
+
+        return column.list.eval(pl.element().filter(condition(pl.element()))).list.unique(maintain_order=True)
+
+    def once(self, column: Any) -> Any:
+        return column.list.unique()
+
+    def first(self, column: Any, many: int) -> Any:
+        return column.list.head(many)
+
+    def among(self, element: Any, values: list[Any]) -> Any:
+        import polars as pl
+
+        if values and isinstance(values[0], float):  # decimals are compared as the floats that they are read as
+            element = element.cast(pl.Float64)
+        return element.is_in(values).fill_null(value=False) if values else pl.lit(value=False)
+
+    def between(self, element: Any, low: int, high: int, *, fractions: bool, truths: bool) -> Any:
+        import polars as pl
+
+        number = element.cast(pl.Int8) if truths else element
+        inside = (number >= low) & (number <= high)
+        return ((inside & (number.floor() == number)) if fractions else inside).fill_null(value=False)
+
+    def chosen(self, cases: list[tuple[Any, Any]], otherwise: Any) -> Any:
+        import polars as pl
+
+        found = otherwise
+        for when, then in reversed(cases):
+            found = pl.when(when).then(then).otherwise(found)
+        return found
+
+    def looked_up(self, number: Any, table: dict[float, str]) -> Any:
+        import polars as pl
+
+        return number.replace_strict(table, default=None, return_dtype=pl.String)
+
+    def constant(self, text: str) -> Any:
+        import polars as pl
+
+        return pl.lit(text)
+
+    def is_plain(self, text: Any) -> Any:
+        return ~text.str.contains(NOT_PLAIN)
+
+    def has(self, column: Any, key: Key) -> Any:
+        import polars as pl
+
+        # `contains` would insist on the very type of the elements
+        return column.list.eval(pl.element() == key).list.any().fill_null(value=False)
+
+
+POLARS: Final = _PolarsDialect()
+
+
+class PolarsEngine(Engine):
     """A polars frame, eager or lazy."""
 
     kind = "polars"
+    dialect = POLARS
 
     def __init__(self, source: Any) -> None:
         import polars as pl
@@ -48,7 +182,7 @@ class PolarsEngine:
         self._lazy = source.lazy()
         self._scans = isinstance(source, pl.LazyFrame)
         self.place = ("polars", self._scans)
-        self.rows: int | None = None if self._scans else len(source)
+        self.rows = None if self._scans else len(source)
         self.keeps = not self._scans  # a plan may read something else next time; a frame does not change
         self._found: Any = None
         self._files: Identities = {}
@@ -75,9 +209,6 @@ class PolarsEngine:
         self._found = self._lazy.collect_schema()
         nothing = {name for name, dtype in self._found.items() if dtype == pl.Null}
         return {name: DataColumn("text") if name in nothing else found for name, found in schema_of(self._lazy).items()}
-
-    def try_column(self, raw: str) -> None:
-        """No cell makes it fail."""
 
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
@@ -131,10 +262,6 @@ class PolarsEngine:
         other._lazy, other.rows = pl.DataFrame(schema=self._found).lazy(), 0
         return other
 
-    def legible(self) -> Engine:
-        """Texts of this engine are UTF-8."""
-        return self
-
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows."""
         table = self.select(columns).collect().to_arrow()
@@ -149,78 +276,10 @@ class PolarsEngine:
         """Return the name of a type."""
         return str(self._found[raw])
 
-    def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the DuckDB of this process."""
-        return shared_embedded()
-
-    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
-        """Read texts as numbers."""
-        import polars as pl
-
-        return native.with_columns(
-            _polars_number(pl.col(column).cast(pl.String)).alias(new) for new, column in columns.items()
-        )
-
-    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
-        """Read dates."""
-        kinds = native.collect_schema()
-        return native.with_columns(
-            polars_date(column, kinds[column], form).alias(new) for new, (column, form) in columns.items()
-        )
-
-    def hashed(self, native: Any, new: str, column: str) -> Any:
-        """Hash texts, which polars leaves to us: each different one of a batch once."""
-        import polars as pl
-
-        kind = native.collect_schema()[column]
-        text = pl.col(column) if kind in (pl.String, pl.Binary) else pl.col(column).cast(pl.String)
-        return native.with_columns(text.map_batches(_polars_hashes, pl.Int64, is_elementwise=True).alias(new))
-
-    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
-        """Read lists."""
-        import polars as pl
-
-        functions = PolarsLists(_polars_number)
-        return native.with_columns(
-            functions.keyed(pl.col(column), reading).alias(column) for column, reading in columns.items()
-        )
-
-    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
-        """Look into lists."""
-        import polars as pl
-
-        has = PolarsLists(_polars_number).has
-        return native.with_columns(has(pl.col(column), key).alias(new) for new, (column, key) in marks.items())
-
-    def unrolled(self, native: Any, column: str, place: str) -> Any:
-        """Unroll a list column."""
-        import polars as pl
-
-        filled = native.filter(pl.col(column).list.len() > 0)
-        return filled.with_columns(pl.int_ranges(pl.col(column).list.len()).alias(place)).explode(column, place)
-
-    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
-        """Stack columns."""
-        return native.unpivot(on=columns, index=kept, value_name=name).select(*kept, name)
-
     @property
     def frame(self) -> MakeFrame:
         """Make a polars frame."""
         return _as_polars
-
-    @contextlib.contextmanager
-    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
-        """Keep quiet."""
-        with no_warnings(), cancelled(*cancel):
-            yield
-
-
-def _polars_number(text: Any) -> Any:
-    import polars as pl
-
-    lower = text.str.to_lowercase()
-    spelled = pl.when(text.str.contains(NUMBER)).then(text.str.strip_chars(" ")).cast(pl.Float64, strict=False)
-    return pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0).otherwise(spelled)
 
 
 def _polars_hashes(texts: Any) -> Any:

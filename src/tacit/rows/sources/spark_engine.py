@@ -7,19 +7,17 @@ import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.date_texts import spark_date
-from tacit.rows.cells.item_lists import Key, ListReading, SparkLists
-from tacit.rows.cells.readings import NUMBER, DataColumn
-from tacit.rows.counts.batches import Piece
+from tacit.rows.cells.date_texts import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.dialect import Dialect
+from tacit.rows.cells.item_lists import Key
+from tacit.rows.cells.readings import NOT_PLAIN, NUMBER, DataColumn
 from tacit.rows.files.identity import identity
 from tacit.rows.guard import closed
-from tacit.rows.sources.duckdb_engine import shared_embedded
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
@@ -32,16 +30,151 @@ from tacit.rows.sources.frames import as_arrow
 from tacit.rows.sources.spark_log import log_off
 
 
-class SparkEngine:
+def _spark_date(column: str, kind: str, precision: str) -> Any:
+    """Return the UTC date of a column of this type."""
+    from pyspark.sql import functions as f
+
+    cell = f.col(column)
+    if kind in ("date", "timestamp_ntz"):
+        return cell.cast("date")
+    if kind == "timestamp":
+        steps, many = f"unix_micros({column})", f"{DAY_SECONDS * STEPS['us']}L"
+        return f.expr(f"date_add(DATE'1970-01-01', CAST({steps} div {many} - IF({steps} % {many} < 0, 1, 0) AS INT))")
+    text = cell.cast("string")
+    sign, hours, rest, last = (f.regexp_extract(text, rf"{SHIFT}\z", number) for number in (1, 2, 3, 4))
+
+    def whole(part: Any) -> Any:
+        return f.coalesce(part.try_cast("int"), f.lit(0))
+
+    minutes = whole(f.substring(text, 12, 2)) * 60 + whole(f.substring(text, 15, 2))
+    seconds = minutes * 60 + whole(f.regexp_extract(text, SECONDS, 1))
+    offset = (whole(hours) * 60 + whole(rest)) * 60 + whole(last)
+    utc = seconds - f.when(sign == "-", -offset).otherwise(offset)
+    shift = f.when(utc < 0, -1).when(utc >= DAY_SECONDS, 1).otherwise(0)
+    day = f.date_add(f.substring(text, 1, 10).try_cast("date"), shift)
+    # in Java, $ would also match before a line break at the end
+    found = f.when(text.startswith("0000"), None).when(text.rlike(rf"{FORMS['day']}\z"), day)
+    for form, ending in shorter_forms(precision):
+        first = f.concat(text, f.lit(ending)).try_cast("date")
+        found = found.when(text.rlike(rf"{FORMS[form]}\z"), first)
+    return found
+
+
+class _SparkDialect(Dialect):
+    """Columns of Spark."""
+
+    def column(self, name: str) -> Any:
+        from pyspark.sql import functions
+
+        return functions.col(name)
+
+    def kinds(self, native: Any) -> Mapping[str, Any]:
+        return {field.name: field.dataType.typeName() for field in native.schema.fields}
+
+    def added(self, native: Any, expressions: Mapping[str, Any]) -> Any:
+        return native.withColumns(dict(expressions))
+
+    def text(self, name: str) -> Any:
+        return self.column(name).cast("string")
+
+    def number(self, text: Any) -> Any:
+        from pyspark.sql import functions
+
+        lower = functions.lower(text)
+        # in Java, $ would also match before a line break at the end
+        spelled = text.rlike(NUMBER.removesuffix("$") + r"\z")
+        number = functions.when(lower == "true", 1.0).when(lower == "false", 0.0)
+        return number.when(spelled, functions.trim(text).try_cast("double"))
+
+    def date(self, name: str, kind: Any, precision: str) -> Any:
+        return _spark_date(name, kind, precision)
+
+    def hashed(self, name: str, kind: Any) -> Any:
+        from pyspark.sql import functions
+
+        digits = functions.substring(functions.sha2(self.text(name), 256), 1, 13)
+        return functions.conv(digits, 16, 10).cast("bigint")
+
+    def native_unrolled(self, native: Any, column: str, place: str) -> Any:
+        from pyspark.sql import functions
+
+        others = [name for name in native.columns if name != column]
+        return native.select(*others, functions.posexplode(column).alias(place, column))
+
+    def of_texts(self, column: Any) -> Any:
+        return column.cast("array<string>")
+
+    def mapped(self, column: Any, made: Callable[[Any], Any]) -> Any:
+        from pyspark.sql import functions
+
+        return functions.transform(column, lambda element: made(element))
+
+    def kept(self, column: Any, condition: Callable[[Any], Any]) -> Any:
+        from pyspark.sql import functions
+
+        return functions.array_distinct(functions.filter(column, lambda element: condition(element)))
+
+    def once(self, column: Any) -> Any:
+        from pyspark.sql import functions
+
+        return functions.array_distinct(column)
+
+    def first(self, column: Any, many: int) -> Any:
+        from pyspark.sql import functions
+
+        return functions.slice(column, 1, many)
+
+    def among(self, element: Any, values: list[Any]) -> Any:
+        from pyspark.sql import functions
+
+        return functions.coalesce(element.isin(values), functions.lit(False)) if values else functions.lit(False)
+
+    def between(self, element: Any, low: int, high: int, *, fractions: bool, truths: bool) -> Any:
+        from pyspark.sql import functions
+
+        number = element.cast("int") if truths else element
+        inside = (number >= low) & (number <= high)
+        if fractions:
+            inside = inside & (functions.floor(functions.when(inside, number)) == number)
+        return functions.coalesce(inside, functions.lit(False))
+
+    def chosen(self, cases: list[tuple[Any, Any]], otherwise: Any) -> Any:
+        from pyspark.sql import functions
+
+        ((when, then), *others) = cases
+        found = functions.when(when, then)
+        for when, then in others:
+            found = found.when(when, then)
+        return found.otherwise(otherwise)
+
+    def looked_up(self, number: Any, table: dict[float, str]) -> Any:
+        from pyspark.sql import functions
+
+        cases = [(number == value, functions.lit(key)) for value, key in table.items()]
+        return self.chosen(cases, functions.lit(None).cast("string"))
+
+    def constant(self, text: str) -> Any:
+        from pyspark.sql import functions
+
+        return functions.lit(text)
+
+    def is_plain(self, text: Any) -> Any:
+        return ~text.rlike(NOT_PLAIN)
+
+    def has(self, column: Any, key: Key) -> Any:
+        from pyspark.sql import functions
+
+        return functions.coalesce(functions.array_contains(column, functions.lit(key)), functions.lit(False))
+
+
+SPARK: Final = _SparkDialect()
+
+
+class SparkEngine(Engine):
     """A Spark DataFrame."""
 
     kind = "pyspark"
-    keeps = False
-    rows: int | None = None
-
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
-        """Leave the counting to Spark."""
-        return None
+    dialect = SPARK
 
     def parts(self, native: Any) -> Iterator[pa.Table]:
         """Fetch partition after partition, each row of what Spark hands over being a batch of Arrow's.
@@ -64,14 +197,6 @@ class SparkEngine:
         other._source = self._source.limit(0)
         return other
 
-    def legible(self) -> Engine:
-        """Texts of this engine are UTF-8."""
-        return self
-
-    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        """Return no rows: there are no pieces."""
-        return pa.table({})
-
     def rehearse(self, native: Any) -> None:
         """Look at the types of the plan: Spark checks them when it makes one, and no job runs."""
         _ = native.schema
@@ -79,10 +204,6 @@ class SparkEngine:
     def type_of(self, raw: str) -> str:
         """Return the name of a type."""
         return str(self._source.schema[raw].dataType.simpleString())
-
-    def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the DuckDB of this process."""
-        return shared_embedded()
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -123,63 +244,12 @@ class SparkEngine:
             found[field.name] = DataColumn("text") if empty else schema_of(plain)["c"]
         return found
 
-    def try_column(self, raw: str) -> None:
-        """No cell makes it fail."""
-
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
         from pyspark.sql import functions
 
         chosen = [_spark_column(raw).alias(new) for new, raw in columns.items()] or [functions.lit(1).alias("one")]
         return self._source.select(*chosen)
-
-    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
-        """Read texts as numbers."""
-        from pyspark.sql import functions
-
-        texts = ((new, functions.col(column).cast("string")) for new, column in columns.items())
-        return native.select("*", *(_spark_number(text).alias(new) for new, text in texts))
-
-    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
-        """Read dates."""
-        kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
-        return native.withColumns(
-            {new: spark_date(column, kinds[column], form) for new, (column, form) in columns.items()}
-        )
-
-    def hashed(self, native: Any, new: str, column: str) -> Any:
-        """Hash texts."""
-        from pyspark.sql import functions
-
-        digits = functions.substring(functions.sha2(functions.col(column).cast("string"), 256), 1, 13)
-        return native.withColumn(new, functions.conv(digits, 16, 10).cast("bigint"))
-
-    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
-        """Read lists."""
-        from pyspark.sql import functions
-
-        keyed = SparkLists(_spark_number).keyed
-        return native.withColumns(
-            {column: keyed(functions.col(column), reading) for column, reading in columns.items()}
-        )
-
-    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
-        """Look into lists."""
-        from pyspark.sql import functions
-
-        has = SparkLists(_spark_number).has
-        return native.withColumns({new: has(functions.col(column), key) for new, (column, key) in marks.items()})
-
-    def unrolled(self, native: Any, column: str, place: str) -> Any:
-        """Unroll a list column."""
-        from pyspark.sql import functions
-
-        others = [name for name in native.columns if name != column]
-        return native.select(*others, functions.posexplode(column).alias(place, column))
-
-    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
-        """Stack columns."""
-        return native.unpivot(list(kept), list(columns), "v", name).select(*kept, name)
 
     @property
     def frame(self) -> MakeFrame:
@@ -207,16 +277,6 @@ def _packing() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
             yield pyarrow.RecordBatch.from_arrays([cell], names=["packed"])
 
     return packed
-
-
-def _spark_number(text: Any) -> Any:
-    from pyspark.sql import functions
-
-    lower = functions.lower(text)
-    # in Java, $ would also match before a line break at the end
-    spelled = text.rlike(NUMBER.removesuffix("$") + r"\z")
-    number = functions.when(lower == "true", 1.0).when(lower == "false", 0.0)
-    return number.when(spelled, functions.trim(text).try_cast("double"))
 
 
 def _spark_column(raw: str) -> Any:
