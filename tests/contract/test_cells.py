@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import ibis
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -27,7 +26,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import cell_readings
+import engines
 import tacit as tc
+from engines import Source, as_parquet
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
@@ -220,11 +221,6 @@ def csv_file(table: pa.Table, folder: Path) -> Path:
     return folder / "cells.csv"
 
 
-def parquet_file(table: pa.Table, folder: Path) -> Path:
-    pq.write_table(table, folder / "cells.parquet")
-    return folder / "cells.parquet"
-
-
 def pandas_objects(table: pa.Table, _: Path) -> pd.DataFrame:
     cells = np.empty(table.num_rows, dtype=object)
     for place, cell in enumerate(table.column("c").to_pylist()):
@@ -232,18 +228,13 @@ def pandas_objects(table: pa.Table, _: Path) -> pd.DataFrame:
     return pd.DataFrame({"i": range(table.num_rows), "c": pd.Series(cells, dtype=object)})
 
 
-ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
+ENGINES: dict[str, Source] = {
     "csv": csv_file,
-    "parquet": parquet_file,
+    "parquet": as_parquet,
     "pandas": lambda table, _: table.to_pandas(types_mapper=_NULLABLE.get),
     "pandas-numpy": lambda table, _: table.drop_null().to_pandas(),
-    "pandas-arrow": lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype),
     "pandas-objects": pandas_objects,
-    "polars": lambda table, _: pl.DataFrame(table),
-    "polars-lazy": lambda table, _: pl.DataFrame(table).lazy(),
-    "arrow": lambda table, _: table,
-    "duckdb": lambda table, _: duckdb.from_arrow(table),
-    "ibis": lambda table, _: ibis.memtable(table),
+    **{name: made for name, made in engines.ENGINES.items() if name not in ("csv", "parquet", "pandas")},
 }
 NO_FLOAT16 = {"duckdb", "pandas-arrow"}  # whose own frames cannot hold it, or be made of it
 
@@ -304,7 +295,7 @@ def positions(
     return result
 
 
-WHOLE_TABLE = ("arrow", "polars")
+WHOLE_TABLE = ("pyarrow", "polars")
 FEW = ("other spellings", "numbers and texts", "integers", "steps, clip", "coordinates, clip", "named items")
 FEW += ("tenths", "between wholes, clip", "days", "weeks, clip", "years, otherwise")
 FEW_COLUMNS = (
@@ -315,7 +306,7 @@ FEW_COLUMNS = (
 FEW_ON_SPARK = ("texts", "float64", "float32", "long decimals", "truths", "dates", "bytes")  # a second or two for each
 every_other_engine = pytest.mark.parametrize(
     "engine",
-    [*(name for name in ENGINES if name not in WHOLE_TABLE), pytest.param("spark", marks=pytest.mark.spark)],
+    [*(name for name in ENGINES if name not in WHOLE_TABLE), engines.SPARK],
 )
 
 
@@ -406,7 +397,7 @@ def test_a_narrow_float_is_the_decimal_that_it_prints_as(width: Any, tmp_path: P
     for otherwise in (None, "clip"):
         domain = Domain({"c": Decimals(35, 42, 0.1, otherwise=otherwise)})
         table = pa.table({"c": pa.array(values.astype(width))})
-        for frame in (table, table.to_pandas(), pl.DataFrame(table), parquet_file(table, tmp_path)):
+        for frame in (table, table.to_pandas(), pl.DataFrame(table), as_parquet(table, tmp_path)):
             assert open_rows(frame, domain).counts(("c",)).tolist() == [1] * 71
 
 
@@ -482,7 +473,7 @@ def test_what_no_value_of_a_type_can_be_is_refused_before_anything_is_charged(
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize("engine", ["csv", "arrow", "polars", "pandas"])
+@pytest.mark.parametrize("engine", ["csv", "pyarrow", "polars", "pandas"])
 def test_two_spellings_of_one_value_are_one_value_of_a_person(engine: str, tmp_path: Path) -> None:
     cells = ["1", "1.0", "1e0", "True", "TRUE", "-0", "0.0", "x"]
     table = pa.table({"i": pa.array([7] * len(cells)), "c": cells})
@@ -493,7 +484,7 @@ def test_two_spellings_of_one_value_are_one_value_of_a_person(engine: str, tmp_p
 
 def test_zeros_of_both_signs_are_one_value_of_a_person(tmp_path: Path) -> None:
     table = pa.table({"i": pa.array([7, 7, 7]), "c": pa.array([0.0, -0.0, 1.0])})
-    for engine in ("arrow", "polars", "parquet", "ibis"):
+    for engine in ("pyarrow", "polars", "parquet", "ibis"):
         rows = open_rows(
             ENGINES[engine](table, tmp_path), Domain({"c": Categories(["0", "1"])}), person="i", per_person=3
         )

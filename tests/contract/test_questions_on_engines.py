@@ -6,23 +6,17 @@ person adds. Cells that do not fit, and their replacements, are among them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import duckdb
-import ibis
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
+from engines import ENGINES, SPARK, in_engine
 from tacit.policy.domain import positions
 from tacit.release.estimate.answers import count_once
 from tacit.release.session import open_for
@@ -87,37 +81,11 @@ def definition(base: Any) -> list[int]:
     return found.tolist()
 
 
-def as_csv(folder: Path) -> Path:
-    pyarrow.csv.write_csv(TABLE, folder / "rows.csv")
-    return folder / "rows.csv"
-
-
-def as_parquet(folder: Path) -> Path:
-    pq.write_table(TABLE, folder / "rows.parquet", row_group_size=7)
-    return folder / "rows.parquet"
-
-
-ENGINES: dict[str, Callable[[Path], Any]] = {
-    "pandas": lambda _: TABLE.to_pandas(),
-    "pandas-arrow": lambda _: TABLE.to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": lambda _: pl.DataFrame(TABLE),
-    "polars-lazy": lambda _: pl.DataFrame(TABLE).lazy(),
-    "pyarrow": lambda _: TABLE,
-    "duckdb": lambda _: duckdb.connect().from_arrow(TABLE),
-    "ibis": lambda _: ibis.memtable(TABLE),
-    "csv": as_csv,
-    "parquet": as_parquet,
-}
-
-
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("engine", [*ENGINES, pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize("engine", [*ENGINES, SPARK])
 @pytest.mark.parametrize("query", QUERIES, ids=str)
 def test_a_question_counts_what_its_definition_says(query, engine, tmp_path, request):
-    if engine == "spark":
-        source = request.getfixturevalue("spark").createDataFrame(TABLE).coalesce(1)
-    else:
-        source = ENGINES[engine](tmp_path)
+    source = in_engine(engine, TABLE, tmp_path, request)
     bases, expected = measured(query)
     _, counted = count_once(bases, open_for(POLICY, source), POLICY)
     assert [found.tolist() for found in counted] == expected

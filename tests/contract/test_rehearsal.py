@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from engines import ENGINES
 from parameters import one_in
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Integers, Items
@@ -38,12 +36,7 @@ ROLES: dict[str, Attribute] = {
     "person": Integers(0, 9),
     "order": Integers(0, 9),
 }
-SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
-    "arrow": lambda rows, _: rows,
-    "polars": lambda rows, _: pl.from_arrow(rows),
-    "duckdb": lambda rows, _: duckdb.connect().from_arrow(rows),
-    "parquet": lambda rows, folder: (pq.write_table(rows, folder / "a.parquet"), folder / "a.parquet")[1],
-}
+SOURCES = {name: ENGINES[name] for name in ("pyarrow", "polars", "duckdb", "parquet")}
 
 
 def counted(source: Any, domain: Domain, **options: Any) -> bool:

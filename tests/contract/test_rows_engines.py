@@ -14,17 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import ibis
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import engines
 from cell_readings import position, text
 from rows_that_count import in_order
 from tacit.errors import DataRefused, PolicyError
@@ -256,38 +253,22 @@ def csv_file(table: Table, columns: list[str], folder: Path) -> Path:
     lines = [",".join(quoted(name) for name in columns)]
     # a leading constant column, because a line of one missing cell would be an empty line
     lines += [",".join(shown(row[name]) for name in columns) for row in table]
-    path = folder / f"{len(list(folder.iterdir()))}.csv"
+    path = engines.new_file(folder, "csv")
     path.write_text("\n".join(f"{'keep' if i == 0 else 1},{line}" for i, line in enumerate(lines)) + "\n", newline="")
     return path
 
 
-def parquet_file(table: Table, columns: list[str], folder: Path) -> Path:
-    path = folder / f"{len(list(folder.iterdir()))}.parquet"
-    pq.write_table(arrow(table, columns), path, row_group_size=7)
-    return path
-
-
-def duckdb_relation(table: Table, columns: list[str], _: Path) -> Any:
-    return duckdb.connect().from_arrow(arrow(table, columns))
-
-
 ENGINES: dict[str, Callable[[Table, list[str], Path], Any]] = {
-    "pandas": lambda table, columns, _: arrow(table, columns).to_pandas(),
-    "pandas objects": lambda table, columns, _: objects(table, columns),
-    "pandas arrow": lambda table, columns, _: arrow(table, columns).to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": lambda table, columns, _: pl.DataFrame(arrow(table, columns)),
-    "polars lazy": lambda table, columns, _: pl.DataFrame(arrow(table, columns)).lazy(),
-    "pyarrow": lambda table, columns, _: arrow(table, columns),
-    "duckdb": duckdb_relation,
-    "ibis": lambda table, columns, _: ibis.memtable(arrow(table, columns)),
+    **{
+        name: lambda table, columns, folder, made=made: made(arrow(table, columns), folder)  # type: ignore[misc]
+        for name, made in engines.ENGINES.items()
+    },
+    "pandas-objects": lambda table, columns, _: objects(table, columns),
     "csv": csv_file,
-    "parquet": parquet_file,
 }
 QUICK = ("pandas", "polars", "duckdb", "csv")
 
-every_engine = pytest.mark.parametrize(
-    "engine", [*ENGINES, pytest.param("spark", marks=pytest.mark.spark)], ids=lambda name: name.replace(" ", "-")
-)
+every_engine = pytest.mark.parametrize("engine", [*ENGINES, engines.SPARK])
 
 
 @pytest.fixture
@@ -479,7 +460,7 @@ def test_whole_numbers_beyond_a_float_are_exact_or_refused_by_type(made: Any, en
     case = Case({"n.1": Integers(-(2**61), 2**62, 2**60, otherwise="clip")}, ("n.1",), "`n.1` > 0")
     table = [*mixed_table(), {"n.1": 2**61 - 1}, {"n.1": 2**61}]
     source = made(engine, table, case.columns, tmp_path)
-    if engine in ("csv", "pandas", "pandas objects"):  # texts, floats because of the missing cells, objects
+    if engine in ("csv", "pandas", "pandas-objects"):  # texts, floats because of the missing cells, objects
         with pytest.raises(DataRefused, match="must have a whole-number type because its domain goes beyond 2"):
             answered(case, source)
     else:

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import ibis
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
+from engines import ENGINES
 from rows_that_count import PRIME, START, in_order, row_key
 from tacit.policy.attributes import Categories, Integers
 from tacit.policy.domain import Domain
@@ -101,21 +99,6 @@ def visits(cells: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def sources(table: pa.Table, folder: Path) -> dict[str, Any]:
-    pq.write_table(table, folder / "a.parquet")
-    table.to_pandas(types_mapper=pd.ArrowDtype).to_csv(folder / "a.csv", index=False)
-    return {
-        "csv": folder / "a.csv",
-        "parquet": folder / "a.parquet",
-        "pandas": table.to_pandas(),
-        "polars": pl.DataFrame(table),
-        "polars lazy": pl.DataFrame(table).lazy(),
-        "pyarrow": table,
-        "duckdb": duckdb.connect().from_arrow(table),
-        "ibis": ibis.memtable(table),
-    }
-
-
 def places(row: dict[str, Any]) -> dict[str, int]:
     return {"ward": "ABC".index(row["ward"]), "cost": row["cost"]}
 
@@ -137,7 +120,7 @@ def test_the_same_rows_count_in_every_engine_and_however_a_person_is_spelled(
     table = pa.table({"who": pa.array([row["who"] for row in visits(cells)], type=kind)})
     table = table.append_column("ward", pa.array([row["ward"] for row in visits(cells)]))
     table = table.append_column("cost", pa.array([row["cost"] for row in visits(cells)]))
-    found = sources(table, tmp_path)
+    found = {name: made(table, tmp_path) for name, made in ENGINES.items()}
     if name == "dates":
         del found["pandas"]  # where dates are objects, which are other texts than those of a CSV
     for engine, source in found.items():

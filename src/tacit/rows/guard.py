@@ -228,7 +228,7 @@ class Charges:
     def in_words(self) -> str:
         """Say what was charged."""
         if self.is_uncertain:
-            return "It came while a budget was being charged, so that may have been spent: look at what remains."
+            return "The interrupt arrived during a charge, which may have gone through: check what remains."
         if not self.total:
             return "Nothing was charged."
         return f"Budget was spent: epsilon {shown(self.total)} was charged and stays charged. {self.kept}".rstrip()

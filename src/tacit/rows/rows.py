@@ -7,11 +7,10 @@ Guarantee   Only counts and totals leave the engine (and, for what shows records
             reading has begun, every failure is one fixed sentence without cause or context.
 Assumes     A source has the same rows each time it is read (`rows/sources/opened.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
-            queries see the same people. Which of a person's rows count, `rows/counts/row_choice.py` says; after that, a
-            person
-            counts once in each cell, and every kept row in a total. Tables are counted in one pass over batches of rows
-            (`rows/counts/one_pass.py`) or by the engine (`rows/counts/engine_tables.py`), and it does not matter by
-            which.
+            queries see the same people. `rows/counts/row_choice.py` defines which of a person's rows count; after that,
+            a person counts once in each cell, and every kept row in a total. Tables are counted in one pass over
+            batches of rows (`rows/counts/one_pass.py`) or by the engine (`rows/counts/engine_tables.py`), and it does
+            not matter by which.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
             tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/test_rows.py,
             tests/unit/test_rows_canary.py.

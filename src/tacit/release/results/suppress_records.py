@@ -38,8 +38,9 @@ from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
 from tacit.release.results.assemble_records import Numbers, ShownBatch, gathered, numbered, sizes_of
-from tacit.release.results.true_records import Bools, Codes, Positions, TrueRecordsRecord, holding, on_axis, rules_of
+from tacit.release.results.true_records import Bools, Codes, Positions, TrueRecordsRecord, rules_of
 from tacit.rows.cells.row_names import Named
+from tacit.rows.counts.counting import holds_at, on_axis
 from tacit.rows.counts.records import Work
 
 
@@ -62,7 +63,7 @@ def show_records(plan: RecordsPlan, rows: RecordSource, secret_of: Callable[[str
     def work(positions: Positions, named: Mapping[str, Named], people: int) -> ShownBatch:
         absent = {name: found for name, codes in positions.items() if (found := codes == domain[name].size).any()}
         rows = len(next(iter(positions.values())))
-        picked = None if test is None else holding(test, positions, domain)
+        picked = None if test is None else holds_at(test, domain, positions.__getitem__)
         for name in absent.keys() & asked_about:  # whatever is asked of a cell without a value, the answer is no
             picked = picked & ~absent[name]
         if picked is not None and not query.key:
@@ -99,11 +100,11 @@ def _marks(rule: Rule, positions: Positions, absent: Mapping[str, Bools], domain
     looked_at = {axis.attribute for axis in rule.axes}
     without = [absent[name] for name in sorted(absent.keys() & (looked_at | set(rule.names)))]
     if not without:
-        return rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
+        return rule.of_positions(lambda axis: on_axis(axis, domain, positions[axis.attribute]), rows)
     there = ~np.logical_or.reduce(without)
     some = {name: positions[name][there] for name in looked_at}
     marks = np.full(rows, HIDDEN, dtype=np.uint8)
-    marks[there] = rule.of_positions(lambda axis: on_axis(some, axis, domain), int(there.sum()))
+    marks[there] = rule.of_positions(lambda axis: on_axis(axis, domain, some[axis.attribute]), int(there.sum()))
     return marks
 
 

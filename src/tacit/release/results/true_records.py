@@ -10,7 +10,6 @@ Checked by  tests/unit/test_true_records.py, tests/unit/test_record_lines.py
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,10 +26,10 @@ from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.visible_records import Rule
 from tacit.plan.question import check_where, read_where
-from tacit.policy.attributes.attribute import Attribute, Axis
-from tacit.policy.domain import Domain
+from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.where import Test, Where
 from tacit.release.results.record import Floats, ReleaseRecord, check_level
+from tacit.rows.counts.counting import holds_at
 from tacit.rows.files.shown_files import ShownFile
 
 Codes = npt.NDArray[Any]
@@ -141,7 +140,7 @@ class TrueRecordsRecord(ReleaseRecord):
         if test is not None:
             for other in {axis.attribute for axis, _ in test.atoms}:
                 picked = picked & self._is_shown(other)
-            picked = picked & holding(test, self._cells, self.plan.policy.domain)
+            picked = picked & holds_at(test, self.plan.policy.domain, self._cells.__getitem__)
         sure = int((picked & self._sure[number]).sum()) if number in self._sure else 0
         return self._estimated_from(int(picked.sum()), sure, number, level)
 
@@ -240,22 +239,6 @@ def estimated(plan: RecordsPlan, many: int, sure: Mapping[int, int], name: str) 
 def rules_of(plan: RecordsPlan) -> tuple[Rule, ...]:
     """Return the rules that decide on what is shown."""
     return () if plan.showing is None else plan.showing.rules
-
-
-def on_axis(positions: Positions, axis: Axis, domain: Domain) -> Codes:
-    """Return the positions on one axis of an attribute, which may have two."""
-    axes = domain.axes_of(axis.attribute)
-    inner = math.prod(one.size for one in axes[[one.name for one in axes].index(axis.name) + 1 :])
-    codes = positions[axis.attribute]
-    return codes if len(axes) == 1 else np.asarray(codes // inner % axis.size)
-
-
-def holding(test: Test, positions: Positions, domain: Domain) -> Bools:
-    """Return which rows a predicate picks."""
-    return np.asarray(
-        test.holds(lambda axis, found: found.marks(on_axis(positions, axis, domain).astype(np.int64)), np.logical_not),
-        dtype=np.bool_,
-    )
 
 
 def labels_of(cells: Codes, domain: Mapping[str, Attribute], name: str) -> Labels:

@@ -5,10 +5,9 @@ and putting the pieces together again; that would need a number for each row, an
 a second scan in another order would give one person another one's items. The list functions of an engine need none.
 
 A list becomes the list of its **keys**, each once: what `rows/cells/readings.py` would tell apart in its elements.
-Numbers
-are their own keys, texts too, but where an item is a number a text stands for the number that it spells, in one and the
-same spelling. With `at_most` only the keys of known items stay, in the order in which they first occur, and the first
-so many of them.
+Numbers are their own keys, texts too, but where an item is a number a text stands for the number that it spells, in one
+and the same spelling. With `at_most` only the keys of known items stay, in the order in which they first occur, and the
+first so many of them.
 """
 
 from __future__ import annotations

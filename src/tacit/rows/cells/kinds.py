@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
-from tacit.rows.cells import category_cells as listed_cells
-from tacit.rows.cells import date_cells, decimal_cells, grid_cells, integer_cells, unexpected
+from tacit.rows.cells import category_cells, date_cells, decimal_cells, grid_cells, integer_cells, unexpected
 from tacit.rows.cells.readings import Code, DataColumn, check_cells
 from tacit.rows.cells.unexpected import Unexpected
 
@@ -36,7 +35,7 @@ CELLS: Final[dict[type[Attribute], CellReading]] = {
     Integers: CellReading(integer_cells.integers_code, unexpected.integers_unexpected),
     Decimals: CellReading(decimal_cells.decimals_code, decimal_cells.decimals_unexpected),
     Dates: CellReading(date_cells.dates_code, date_cells.dates_unexpected),
-    Categories: CellReading(listed_cells.categories_code, unexpected.categories_unexpected),
+    Categories: CellReading(category_cells.categories_code, unexpected.categories_unexpected),
     Flag: CellReading(integer_cells.flag_code, unexpected.flag_unexpected),
     Grid: CellReading(grid_cells.grid_code, unexpected.grid_unexpected),
     Items: CellReading(_item_code, _unknown_items),

@@ -1,8 +1,8 @@
 """Cells that are Python objects, as pandas keeps them: each is read by its own type, and none is ever called.
 
-A column of objects has no type until its cells are looked at, and what is refused must not depend on one person's
-cell; so such a column is one of texts, each cell the text that a CSV of the column would have. Of numbers, truths and
-dates that is their text reading (`encode.py`); of times and durations what Python spells; of bytes, the UTF-8 that they
+A column of objects has no type until its cells are looked at, and what is refused must not depend on one person's cell;
+so such a column is one of texts, each cell the text that a CSV of the column would have. Of numbers, truths and dates
+that is their text reading (`readings.py`); of times and durations what Python spells; of bytes, the UTF-8 that they
 are. What is none of these is missing.
 """
 

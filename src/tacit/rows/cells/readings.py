@@ -9,7 +9,7 @@ Every cell has two readings, whatever the type of its column and whatever file o
   date, `2024-05-01`.
 
 Integers, flags and coordinates are compared with the number reading (`integer_cells.py`, `grid_cells.py`), categories
-with both (`listed_cells.py`).
+with both (`category_cells.py`).
 
 A cell that has no position (unknown, missing, out of range, off step) goes where the attribute's `otherwise` says, or
 drops its row. What no value of a type can be (dates as integers, decimals as integers without `clip`) is refused by the
@@ -102,7 +102,7 @@ Helper: TypeAlias = DataColumn | ComputedColumn
 class Code:
     """How one attribute is grouped by in the engine and decoded from the groups.
 
-    `numbers` are the helper columns that everything else looks at, in order (`rows/engines` adds them).
+    `numbers` are the helper columns that everything else looks at, in order (`rows/cells/dialect.py` adds them).
     `keys` are the expressions to group by: equal keys mean equal positions, and the other way round. `valid` picks
     the rows that have a position (None: all of them). `decode` turns the key columns of the groups into positions
     (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)

@@ -124,24 +124,24 @@ class CountedTallies:
             shape[names.index(name)] = -1
             return np.arange(self._domain[name].size, dtype=np.int64).reshape(shape)
 
-        return picked(where, self._domain, codes)
+        return holds_at(where, self._domain, codes)
 
 
-def picked(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Truths:
-    """Say for positions of attributes whether a predicate holds."""
-    owner = {axis.name: name for name in domain for axis in domain.axes_of(name)}
+def on_axis(axis: Axis, domain: Domain, positions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the positions on one axis of an attribute, which may have two, for positions of the attribute."""
+    parts = domain.axes_of(axis.attribute)
+    inner = math.prod(part.size for part in parts[[part.name for part in parts].index(axis.name) + 1 :])
+    return positions if len(parts) == 1 else np.asarray(positions // inner % axis.size)
+
+
+def holds_at(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Truths:
+    """Say for positions of attributes whether a predicate holds; the size of an attribute is in no set."""
 
     def holds(axis: Axis, wanted: Intervals) -> Truths:
-        name = owner[axis.name]
-        places = np.asarray(codes(name), dtype=np.int64)
-        parts = domain.axes_of(name)
-        number = [part.name for part in parts].index(axis.name)
-        after = math.prod(part.size for part in parts[number + 1 :])
-        if len(parts) > 1:
-            places = places // after % parts[number].size
+        places = on_axis(axis, domain, np.asarray(codes(axis.attribute), dtype=np.int64))
         if axis.size > 2**16:
             return wanted.marks(places.reshape(-1)).reshape(places.shape)
-        return wanted.marks(np.arange(axis.size, dtype=np.int64))[places]
+        return np.asarray(wanted.marks(np.arange(axis.size + 1, dtype=np.int64))[places])
 
     return np.asarray(where.holds(holds, np.logical_not), dtype=np.bool_)
 
@@ -187,7 +187,7 @@ class Bins:
             for codes, has in records:
                 counts = has
                 if need.where is not None:
-                    holds = np.broadcast_to(picked(need.where, self._domain, codes.__getitem__), (people,))
+                    holds = np.broadcast_to(holds_at(need.where, self._domain, codes.__getitem__), (people,))
                     counts = holds if has is None else has & holds
                 cells = self._cells(need, codes, people)
                 if need.added is None:

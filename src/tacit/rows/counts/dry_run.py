@@ -1,4 +1,4 @@
-"""Counting no rows of the same types, so that what fails by a type, or by an engine, fails before any charge.
+"""A dry run on an empty table, so that types that cannot be counted are refused before any charge.
 
 Guarantee   What is refused here depends on the types of columns and on the engine, never on a row, and names a column
             by the name that was declared for it.

@@ -1,10 +1,10 @@
 """Rows grouped by the cells that they have, and how many rows have each combination; the engine groups them once.
 
 Columns may be named whose values are read off the data: for the holder of the rows
-(`release/curator/private_counts.py`), or
-where they are said to be public (`publish/groups.py`). Sensitive columns that are published have listed values, and
-their cells mean what they mean everywhere (`rows/cells/readings.py`). A type that cannot hold the listed values is
-refused by the type. Every row is a person. What comes out is in an order that follows from the cells alone.
+(`release/curator/private_counts.py`), or where they are said to be public (`publish/groups.py`). Sensitive columns that
+are published have listed values, and their cells mean what they mean everywhere (`rows/cells/readings.py`). A type that
+cannot hold the listed values is refused by the type. Every row is a person. What comes out is in an order that follows
+from the cells alone.
 
 One rule for missing cells (None, NaN among numbers, and texts in Parquet files that are no UTF-8): a row that misses a
 cell of a named column is left out, of tables and of what audits say about them. A sensitive cell that has no position

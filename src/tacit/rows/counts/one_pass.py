@@ -1,13 +1,12 @@
 """Everything that a job counts, in one pass over batches of rows.
 
 Guarantee   A row is counted where `rows/cells/readings.py` says, and it is in the data iff every attribute of the
-            domain has a
-            position for it. With `person`, those of a person's rows count that `rows/counts/row_choice.py` says. No
-            count depends on the order of rows or batches, on threads, or on what was asked before.
+            domain has a position for it. With `person`, those of a person's rows count that
+            `rows/counts/row_choice.py` says. No count depends on the order of rows or batches, on threads, or on what
+            was asked before.
 Why         Cells become positions by look-up (`rows/cells/encoder.py`). Rows that lack one are left out; the others
-            become
-            words that sort as the places of their values do, and an embedded DuckDB, which spills what does not fit
-            into memory, puts them together by the person column. What then is counted are sums over rows, or over
+            become words that sort as the places of their values do, and an embedded DuckDB, which spills what does not
+            fit into memory, puts them together by the person column. What then is counted are sums over rows, or over
             people with all their records side by side (`rows/counts/counting.py`).
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py, tests/contract/test_cells.py,
             tests/contract/test_one_pass.py.

@@ -1,17 +1,17 @@
 """Positions of every row, batch by batch, for what shows records as they are; no batch is kept here.
 
 Guarantee   Work gets the rows that are in the data, each with the position that `rows/cells/readings.py` gives its
-            cells, and
-            of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
-            file. With a key it also gets the rows that the domain drops, with the cells that have no position marked,
-            and how many rows are none of these. Once reading has begun, every failure is one fixed sentence.
+            cells, and of columns that name a row and are no attributes the value itself; nothing else of them, and no
+            place in a file. With a key it also gets the rows that the domain drops, with the cells that have no
+            position marked, and how many rows are none of these. Once reading has begun, every failure is one fixed
+            sentence.
 Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             What names a row has a value in every possible data set, so that it may be said that one has none.
 Why         Batches come from the engine in pieces that may be read at the same time (`rows/counts/batches.py`). Engines
-            that
-            have none (Spark, lazy plans) select the keys of the positions, and hand them over some at a time; they are
-            decoded here. What names a row has one spelling, however the source is written (`rows/cells/row_names.py`).
+            that have none (Spark, lazy plans) select the keys of the positions, and hand them over some at a time; they
+            are decoded here. What names a row has one spelling, however the source is written
+            (`rows/cells/row_names.py`).
 Checked by  tests/contract/test_true_records_engines.py, tests/contract/test_row_names.py
 """
 

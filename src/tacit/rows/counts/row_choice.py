@@ -1,4 +1,4 @@
-"""Which rows of a person count, as a matter of that person's rows alone.
+"""Which rows of a person count; that depends only on that person's rows.
 
 Guarantee   The rows of a person that count are a function of the rows of that person, as a bag: no other person's rows,
             no order in which an engine hands out rows, no file, partition or thread matters. The function is the same

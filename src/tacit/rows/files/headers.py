@@ -37,7 +37,7 @@ _VALUE: Final = re.compile(
       | (?: [0-9a-f]{2} [:-]? ){7,}                                                                  # a digest
     ) \s*"""
 )
-# What a column that is called so holds is anybody's guess, but no value is: a surname, a job, a place, an answer.
+# Words that name columns and are never values: no surname, job, place or answer is one of them.
 _COLUMNS: Final = """
     id ids uuid guid name names firstname lastname surname forename username fullname dob age ages sex gender date
     datetime timestamp year month weekday birthday birthdate birthyear birthplace city country region county district
@@ -93,7 +93,7 @@ def known_names(
         return None
     called = {place for place, (name, _) in columns.items() if _is_called_so(name)}
     typed = {place for place, (_, cells) in columns.items() if cells and all(map(_VALUE.fullmatch, cells))}
-    # one word above numbers may be all that is known of somebody; two are not, and a word for a column is none
+    # one word above numbers could be a person's only value; two could not, and a word that names columns is no value
     if 2 * len(called | typed) <= len(columns) or not (called or len(typed) > 1):
         return None
     beside = {place for place, (name, _) in columns.items() if set(_words(name)) <= _BESIDE and _words(name)}

@@ -1,7 +1,7 @@
 """Which files a plan of DuckDB or polars reads by the place of their columns.
 
 A CSV that is written again, its columns in another order, may be read by place: the public column of yesterday is the
-secret one of today. So such files are found and looked at (`file_identity.py`). An engine's plan says that a file is
+secret one of today. So such files are found and looked at (`identity.py`). An engine's plan says that a file is
 scanned, but not always which; then its query says it, and the views that this one names. Where neither does (a macro, a
 variable, a computed path, an address on the network, several files of one scan in polars), the source is refused when
 it is opened. Parquet and Arrow files hold their names and are read by these.

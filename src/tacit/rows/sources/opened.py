@@ -1,7 +1,8 @@
 """A source as it was opened: which column is what, how each attribute is read from it, and how rows are selected.
 
-Guarantee   Whatever is read from the engine is read here. Rows of nobody are left out: where the person column is
-            missing or NaN. Once reading has begun, every failure is one fixed sentence without cause or context.
+Guarantee   Whatever is read from the engine is read here. Rows without an owner are dropped: those where the person
+            column is missing or NaN. Once reading has begun, every failure is one fixed sentence without cause or
+            context.
 Assumes     A source has the same rows each time it is read. That columns and files are still those that were found is
             looked at before anything is charged, and before and after each reading.
 Why         Columns are selected under plain names, so that a name of the data never meets an expression of ours. No row
