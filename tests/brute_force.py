@@ -23,7 +23,7 @@ def every_value(attribute: Any) -> list[Any]:
     """Every value that one attribute can have, in order; of a set of items, every set that is small enough."""
     if isinstance(attribute, Items):
         names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(some) for many in range(attribute.most + 1) for some in combinations(names, many)]
+        return [frozenset(some) for many in range(attribute.most_items + 1) for some in combinations(names, many)]
     return [attribute.value(place) for place in range(attribute.size)]
 
 

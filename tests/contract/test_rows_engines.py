@@ -168,7 +168,7 @@ def sets_of(case: Case, rows: Table, places_of: Any, when: Any) -> dict[str, lis
                 if place is not None:
                     occurs = (when(other), nth, place)
                     held[place] = min(held.get(place, occurs), occurs)
-        sets[name] = sorted(held, key=held.__getitem__)[: attribute.most]
+        sets[name] = sorted(held, key=held.__getitem__)[: attribute.most_items]
     return sets
 
 

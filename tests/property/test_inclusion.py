@@ -98,7 +98,7 @@ def moved(policy: tc.Policy) -> frozenset[str]:
 def records(domain: tc.Domain) -> tuple[tuple[Any, ...], ...]:
     def values(one: Any) -> list[Any]:
         if isinstance(one, tc.Items):
-            return [frozenset(some) for many in range(one.most + 1) for some in combinations(one.items, many)]
+            return [frozenset(some) for many in range(one.most_items + 1) for some in combinations(one.items, many)]
         return [one.value(place) for place in range(one.size)]
 
     return tuple(product(*map(values, domain.values())))
@@ -117,7 +117,7 @@ def record_of(domain: tc.Domain, cells: tuple[Any, ...]) -> Any:
     found = []
     for (_, attribute), cell in zip(domain.attributes, cells, strict=True):
         if isinstance(attribute, tc.Items):
-            found.append(frozenset(cell[: attribute.most]))
+            found.append(frozenset(cell[: attribute.most_items]))
         elif cell == UNREADABLE and attribute.otherwise in (None, "clip"):
             return None
         else:

@@ -146,7 +146,7 @@ def joined(policy: tc.Policy, before: frozenset[str], after: frozenset[str]) -> 
 def records(policy: tc.Policy, there: frozenset[str]) -> list[dict[str, Any]]:
     domain = policy.domain
     others = {name: one.values for name, one in domain.items() if isinstance(one, tc.Categories)}
-    sets = combinations(sorted(there), min(len(there), domain["v"].most))
+    sets = combinations(sorted(there), min(len(there), domain["v"].most_items))
     return [{**dict(zip(others, rest, strict=True)), "v": list(v)} for v in sets for rest in product(*others.values())]
 
 
@@ -302,7 +302,7 @@ def test_a_monitor_of_persons_keeps_all_edges_or_charges_fewer_or_refuses(
     listed = streams(persons_rows(domain), 3 if domain is TWO else 2)
     if outcome != "refused":
         play = Listener(monkeypatch, tmp_path, kind, policy, **options)
-        assert play.charged.domain["v"].most == (1 if outcome == "one" else domain["v"].most)
+        assert play.charged.domain["v"].most_items == (1 if outcome == "one" else domain["v"].most_items)
         losses = [play.loss(hidden, cover) for hidden, cover in neighbours(play.charged, listed)]
         assert 0 < max(losses) <= EPSILON + 1e-9
     else:

@@ -307,10 +307,10 @@ def test_a_total_that_is_taken_for_exact_and_moves_is_found(query, right, wrong)
 
     class Both(type(tc.secrets.everything())):
         def shapes(self, domain):
-            return right.settled(domain).shapes(domain)
+            return right.canonical(domain).shapes(domain)
 
         def has_edge(self, domain, hidden, cover):
-            return wrong.settled(domain).has_edge(domain, hidden, cover)
+            return wrong.canonical(domain).has_edge(domain, hidden, cover)
 
     honest = plan_for(query, right)
     assert plan_loss(honest).keeps

@@ -218,7 +218,7 @@ def test_a_distance_that_is_wider_than_the_domain_is_refused(names, theta, rule)
         Policy(domain, secrets.within(theta, *names))
     assert rule in str(refusal.value)
     both = secrets.within(79, "age", "stage")
-    assert both.sparing(frozenset(["age"]), domain).theta == 5  # what is left of it is never refused
+    assert both.without_attributes(frozenset(["age"]), domain).theta == 5  # what is left of it is never refused
 
 
 def test_knowledge_presence_and_dropped_rows_are_mentioned():

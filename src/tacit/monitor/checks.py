@@ -206,9 +206,9 @@ def _clears(policy: Policy, name: str, places: Attribute, positions: Sequence[in
         moves = shape.item_moves(name)
         if moves.exactly is not None:
             cover = moves.exactly[1]
-            if any(place in positions for place in cover) or (len(cover) == places.most < places.cells):
+            if any(place in positions for place in cover) or (len(cover) == places.most_items < places.cells):
                 return False  # a full set may have lost a monitored place to `at_most`
-        elif _moves_elsewhere(shape, policy.domain, name) or moves.gain or (moves.lose and places.most > 1):
+        elif _moves_elsewhere(shape, policy.domain, name) or moves.gain or (moves.lose and places.most_items > 1):
             return False  # any set may stay, be reached, or be what is left of a larger one
     return True
 

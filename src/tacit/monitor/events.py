@@ -174,7 +174,7 @@ class _Reader:
         place = replace(schema[columns.place], raw=columns.place, name="c0")
         self._code: Code = _places_in(columns.places, place)
         # names are looked up when they are decoded; a million of them in an expression would be slow
-        self._valid = None if columns.places.each.measured == "names" else self._code.valid
+        self._valid = None if columns.places.item_attribute.measured == "names" else self._code.valid
         self._time = self._time_column(schema) if self._has_time else None
 
     def _time_column(self, schema: Mapping[str, DataColumn]) -> _Time:

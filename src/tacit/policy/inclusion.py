@@ -182,7 +182,7 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
             farthest.append(Fraction(small.relation(axis).farthest(full, full) * axis.spacing))
         attribute = domain[name]
         if attribute.is_set:
-            changed = small.item_moves(name).most_changed(attribute.cells, attribute.most)
+            changed = small.item_moves(name).most_changed(attribute.cells, attribute.most_items)
             farthest.extend([Fraction(1)] * changed if large.metric.kind == "l2" else [Fraction(changed)])
     return large.metric.allows(farthest)
 

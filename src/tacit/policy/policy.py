@@ -113,7 +113,7 @@ class Policy:
         if not isinstance(name, str):
             raise PolicyError("must be a text", key="name", given=word_or_kind(name), fix="Quote it.")
         secrets.check(domain)
-        secrets = _without_presence(secrets.settled(domain))
+        secrets = _without_presence(secrets.canonical(domain))
         for fact in listed:
             if not isinstance(fact, Known):
                 fix = "Write tc.known.marginal(..)."

@@ -127,7 +127,7 @@ def check_protected(merges: Generalisation) -> None:
 
 def _are_too_many(attributes: Sequence[Attribute]) -> bool:
     """Say whether values, or combinations of them, are too many to list; the number of sets is not written out."""
-    tens = sum(attribute.tens for attribute in attributes)
+    tens = sum(attribute.log10_size for attribute in attributes)
     return tens > math.log10(_MOST_LISTED) + 1 or math.prod(one.size for one in attributes) > _MOST_LISTED
 
 

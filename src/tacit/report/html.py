@@ -161,8 +161,8 @@ def _release(
     shows = order[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
     columns[0] = [text or record.no_number for text in columns[0]]
-    moving = [reason for reason in plan.step.why if reason not in plan.step.still]
-    first, *others = [part.step.still for part in plan.parts]
+    moving = [reason for reason in plan.step.why if reason not in plan.step.unmoved_reasons]
+    first, *others = [part.step.unmoved_reasons for part in plan.parts]
     still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
     return {
         "id": f"release-{number}",

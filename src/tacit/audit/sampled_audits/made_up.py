@@ -182,7 +182,7 @@ def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:
     """Return a person with more items than count, if every choice of those that count may look like `cover`."""
     record = list(hidden)
     for at, attribute in enumerate(policy.domain.values()):
-        if not attribute.is_set or attribute.most == attribute.cells or policy.person is None:
+        if not attribute.is_set or attribute.most_items == attribute.cells or policy.person is None:
             continue
         rest = [attribute.cell(place) for place in range(min(attribute.cells, 50))]
         more = [one for one in rest if one not in record[at]][:MORE_ROWS]
@@ -190,7 +190,9 @@ def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:
         subsets = [
             (*record[:at], frozenset(some), *record[at + 1 :])
             for some in (
-                combinations(larger, attribute.most) if math.comb(len(larger), attribute.most) <= MOST_SUBSETS else ()
+                combinations(larger, attribute.most_items)
+                if math.comb(len(larger), attribute.most_items) <= MOST_SUBSETS
+                else ()
             )
         ]
         if subsets and all(policy.secrets.has_edge(policy.domain, one, cover) for one in subsets):
@@ -201,7 +203,7 @@ def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:
 def _counted(policy: Policy, record: Any) -> Any:
     """Return a record with no more items than count."""
     return tuple(
-        frozenset(sorted(value, key=str)[: attribute.most]) if attribute.is_set else value
+        frozenset(sorted(value, key=str)[: attribute.most_items]) if attribute.is_set else value
         for attribute, value in zip(policy.domain.values(), record, strict=True)
     )
 
@@ -291,7 +293,7 @@ def _rows_of(person: Person, policy: Policy) -> Iterator[list[Any]]:
 
 def _cells(attribute: Attribute, value: Any) -> tuple[Any, ...]:
     """Return the cells of a value; where a row holds one item of a set, the item."""
-    return attribute.raw(value) if not attribute.is_set or isinstance(value, frozenset) else (value,)
+    return attribute.as_cells(value) if not attribute.is_set or isinstance(value, frozenset) else (value,)
 
 
 def _typed(cells: list[Any]) -> Any:

@@ -140,7 +140,7 @@ def _released(plans: Sequence[RecordsPlan], record: Any, size: int) -> npt.NDArr
     for name, at in zip(policy.domain, record, strict=True):
         attribute = policy.domain[name]
         for column, cell in zip(
-            attribute.read_from(name, policy.item), attribute.raw(attribute.value(int(at))), strict=True
+            attribute.read_from(name, policy.item), attribute.as_cells(attribute.value(int(at))), strict=True
         ):
             columns[column] = [cell] * size
     owned = [name for name in (policy.person, policy.order) if name is not None]

@@ -125,11 +125,11 @@ class Derived(Query):
 
 def step_of(named: Sequence[tuple[str, LinearPlan]]) -> LargestStep:
     """Return the step of the first part, with the reasons of all."""
-    why, still = (
+    why, unmoved = (
         tuple(f"{role}: {line}" for role, part in named for line in getattr(part.step, reasons))
-        for reasons in ("why", "still")
+        for reasons in ("why", "unmoved_reasons")
     )
-    return replace(named[0][1].step, why=why, still=still)
+    return replace(named[0][1].step, why=why, unmoved_reasons=unmoved)
 
 
 @dataclass(frozen=True)

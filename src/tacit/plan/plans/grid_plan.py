@@ -176,7 +176,14 @@ def plan_rectangles(
         one_way, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
         corners = {(one_way, most - one_way), (most - one_way, one_way)}
         step = LargestStep(
-            largest, largest, most, most * largest, tuple(sorted(corners)), step.why, exact=False, still=step.still
+            largest,
+            largest,
+            most,
+            most * largest,
+            tuple(sorted(corners)),
+            step.why,
+            exact=False,
+            unmoved_reasons=step.unmoved_reasons,
         )
         why = f"nobody changes more than {most} of the listed rectangles"
         return GridPlan(
@@ -222,4 +229,6 @@ def _step(strategy: GridStrategy, moves: GridMoves, cells: LargestStep, measured
             profiles |= {(counted + sum(ramps), 0), (0, counted + sum(ramps))}
     note = f"measured are {measured}"
     why = (*cells.why, note)
-    return LargestStep(largest, largest, l1, square, tuple(sorted(profiles)), why, exact=False, still=cells.still)
+    return LargestStep(
+        largest, largest, l1, square, tuple(sorted(profiles)), why, exact=False, unmoved_reasons=cells.unmoved_reasons
+    )

@@ -56,7 +56,7 @@ def restrict(step: LargestStep, chosen: int) -> LargestStep:
         profiles=tuple(sorted(corners)) if together else (),
         why=step.why,
         exact=False,
-        still=step.still,
+        unmoved_reasons=step.unmoved_reasons,
     )
 
 

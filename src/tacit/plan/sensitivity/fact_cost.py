@@ -2,8 +2,8 @@
 
 Noise grows with the largest step, so what a fact costs is the step with it over the step without it. A fact costs
 nothing if no secret edge changes it. So narrower secrets are looked for that leave it alone: they are made of the
-policy's own families (`Secrets.sparing`), or of blocks within which a known predicate stays as it is, and each is asked
-for its edges and its step before it is named.
+policy's own families (`Secrets.without_attributes`), or of blocks within which a known predicate stays as it is. Each
+is asked for its edges and its step before it is named.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _ways(watched: Watched, fact: Known, policy: Policy) -> Iterator[Way]:
 
 def _narrower(fact: Known, policy: Policy) -> Iterator[Secrets]:
     """Go through secrets with fewer edges: without a fact's attributes, or within blocks that it does not split."""
-    spared = policy.secrets.sparing(fact.about, policy.domain)
+    spared = policy.secrets.without_attributes(fact.about, policy.domain)
     blocks = list(_blocks(fact, policy))
     if blocks:
         yield Union((*(spared.families() if spared is not None else ()), *blocks))

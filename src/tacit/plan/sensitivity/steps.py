@@ -45,7 +45,7 @@ Profile = tuple[int, int]
 class LargestStep:
     """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises).
 
-    `why` has a reason for each secret; `still` are those of them that say that a secret moves nothing.
+    `why` has a reason for each secret; `unmoved_reasons` lists those of secrets that move nothing.
     """
 
     up: int
@@ -55,7 +55,7 @@ class LargestStep:
     profiles: tuple[Profile, ...]
     why: tuple[str, ...] = ()
     exact: bool = True
-    still: tuple[str, ...] = ()
+    unmoved_reasons: tuple[str, ...] = ()
 
     @property
     def l2(self) -> float:
@@ -84,7 +84,7 @@ class LargestStep:
             tuple((fall * people, rise * people) for fall, rise in self.profiles),
             self.why,
             exact=False,
-            still=self.still,
+            unmoved_reasons=self.unmoved_reasons,
         )
 
 
@@ -139,7 +139,7 @@ def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> Lar
         profiles=_outermost(_of_single_moves(many.profiles, answers)),
         why=why,
         exact=False,
-        still=one.still,
+        unmoved_reasons=one.unmoved_reasons,
     )
 
 
@@ -158,7 +158,7 @@ def _of_single_moves(profiles: Sequence[Profile], answers: int) -> set[Profile]:
 
 def free_step(query: Watched, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
-    why, still = [], []
+    why, unmoved = [], []
     found: list[Jump] = []
     hidden = False  # whether a family has said that taking part is secret
     for family in policy.secrets.families():
@@ -171,13 +171,13 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
         down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
         moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
-        still += [] if step.l1 else why[-1:]
+        unmoved += [] if step.l1 else why[-1:]
     if policy.presence == "secret" and not hidden:
         jumps = list(presence_jumps(query, policy.domain, Absence()))
         found += jumps
         step = gather(jumps)
         why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
-    return replace(gather(found, tuple(why)), still=tuple(still))
+    return replace(gather(found, tuple(why)), unmoved_reasons=tuple(unmoved))
 
 
 def in_data(size: int, query: Watched, domain: Domain) -> str:
@@ -389,7 +389,7 @@ def _room(
         if not attribute.is_set:
             continue
         before, after = _flags(axes, hidden, name), _flags(axes, cover, name)
-        if sum(before.values()) > attribute.most or sum(after.values()) > attribute.most:
+        if sum(before.values()) > attribute.most_items or sum(after.values()) > attribute.most_items:
             return None
         if seen.items != name:
             continue
@@ -401,7 +401,7 @@ def _room(
             flags_hidden=sum(before.values()),
             flags_cover=sum(after.values()),
             rest=attribute.cells - len(before),
-            most=attribute.most,
+            most=attribute.most_items,
             may_lose=attribute.cells if moves.lose else 0,
             may_gain=attribute.cells if moves.gain else 0,
             budget=budget,
@@ -427,11 +427,11 @@ def _room_of_one(seen: Response, domain: Domain, axes: Sequence[Axis], cell: dic
         if not attribute.is_set:
             continue
         flags = _flags(axes, cell, name)
-        if sum(flags.values()) > attribute.most:
+        if sum(flags.values()) > attribute.most_items:
             return None
         if seen.items == name:
             many, rest = sum(flags.values()), attribute.cells - len(flags)
             found = ItemRoom(
-                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.cells
+                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most_items, budget=attribute.cells
             )
     return found

@@ -107,12 +107,12 @@ class Attribute(ABC):
         return frozenset({self.position(value)})
 
     @property
-    def most(self) -> int:
+    def most_items(self) -> int:
         """How many cells one person may be in."""
         return 1
 
     @property
-    def tens(self) -> float:
+    def log10_size(self) -> float:
         """The number of values as a power of ten; of a set of items the number itself may have thousands of digits."""
         return math.log10(self.size)
 
@@ -121,7 +121,7 @@ class Attribute(ABC):
         return self.position(value)
 
     @property
-    def each(self) -> Attribute:
+    def item_attribute(self) -> Attribute:
         """The attribute that what a cell stands for is a value of."""
         return self
 
@@ -249,7 +249,7 @@ class Attribute(ABC):
         """Return the data columns that hold it; `item` is the one that holds items, if it has another name."""
         return (name,)
 
-    def raw(self, value: Value) -> tuple[Any, ...]:
+    def as_cells(self, value: Value) -> tuple[Any, ...]:
         """Return the cells that hold a value, one for each column."""
         return (value,)
 

@@ -194,7 +194,7 @@ class Grid(Attribute):
         """Return the two data columns."""
         return self.of
 
-    def raw(self, value: Value) -> tuple[Any, ...]:
+    def as_cells(self, value: Value) -> tuple[Any, ...]:
         """Return the cell numbers, or the coordinates of the middle of the cell."""
         if self.low is None or self.high is None:
             return tuple(value)

@@ -78,7 +78,7 @@ class Items(Attribute):
         return self.items if isinstance(self.items, int) else len(self.items)
 
     @property
-    def most(self) -> int:
+    def most_items(self) -> int:
         """The largest number of items that one person may have."""
         return self.count if self.at_most is None else self.at_most
 
@@ -110,7 +110,7 @@ class Items(Attribute):
     def every_value(self) -> list[Value]:
         """Return every set, small ones first."""
         names = [self.item(place) for place in range(self.count)]
-        return [frozenset(chosen) for many in range(self.most + 1) for chosen in combinations(names, many)]
+        return [frozenset(chosen) for many in range(self.most_items + 1) for chosen in combinations(names, many)]
 
     @property
     def cells(self) -> int:
@@ -126,16 +126,16 @@ class Items(Attribute):
         return range(self.first, self.first + self.items) if isinstance(self.items, int) else self.items
 
     @property
-    def tens(self) -> float:
+    def log10_size(self) -> float:
         """The number of sets as a power of ten, roughly."""
         if self.at_most is None:
             return self.count * math.log10(2)
-        chosen = min(self.most, self.count / 2)
+        chosen = min(self.most_items, self.count / 2)
         ways = math.lgamma(self.count + 1) - math.lgamma(chosen + 1) - math.lgamma(self.count - chosen + 1)
         return ways / math.log(10)
 
     @property
-    def each(self) -> Attribute:
+    def item_attribute(self) -> Attribute:
         """The attribute that a single item is a value of."""
         if isinstance(self.items, int):
             return Integers(self.first, self.first + self.items - 1)
@@ -152,7 +152,7 @@ class Items(Attribute):
 
     def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
         """Yield full sets, the empty one, and sets of one and two items."""
-        most = min(self.most, self.count)
+        most = min(self.most_items, self.count)
         yield frozenset(self.item(place) for place in range(most))
         yield frozenset()
         yield frozenset(self.item(place) for place in range(self.count - most, self.count))
@@ -181,8 +181,8 @@ class Items(Attribute):
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise PolicyError("must be a set of items", given=value, fix="Write a list of items.")
         found = frozenset(self.cell_position(item) for item in value)
-        if len(found) > self.most:
-            raise PolicyError(f"must have at most {self.most} items", given=sorted(found), fix="Remove some.")
+        if len(found) > self.most_items:
+            raise PolicyError(f"must have at most {self.most_items} items", given=sorted(found), fix="Remove some.")
         return found
 
     def axes(self, name: str) -> tuple[Axis, ...]:
@@ -245,7 +245,7 @@ class Items(Attribute):
         """Return the column of items."""
         return (name if item is None else item,)
 
-    def raw(self, value: Value) -> tuple[Any, ...]:
+    def as_cells(self, value: Value) -> tuple[Any, ...]:
         """Return the set as a list."""
         return (sorted(value, key=str),)
 
@@ -276,7 +276,7 @@ class Items(Attribute):
 
     def apart(self, value: Value, steps: int) -> tuple[Value, Value | None]:
         """Return the empty set, and a set of so many items."""
-        if steps > min(self.most, _MOST_ITEMS):
+        if steps > min(self.most_items, _MOST_ITEMS):
             return value, None
         return [], [self.item(place) for place in range(steps)]
 

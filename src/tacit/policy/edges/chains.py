@@ -237,7 +237,7 @@ def _is_real(policy: Policy, legs: Sequence[Leg]) -> bool:
         for there in islice(leg.places(), 1):
             records = [_record_at(policy.domain, side) for side in (here, here | there)]
             fits = all(
-                not attribute.is_set or len(value) <= attribute.most
+                not attribute.is_set or len(value) <= attribute.most_items
                 for record in records
                 for attribute, value in zip(policy.domain.values(), record, strict=True)
             )

@@ -29,7 +29,7 @@ from tacit.policy.attributes.attribute import Value
 from tacit.policy.secrets.all_records import Everything
 from tacit.policy.secrets.blocks import Partition, exact_width
 from tacit.policy.secrets.distance import METRICS, Within, within
-from tacit.policy.secrets.family import Secrets, among
+from tacit.policy.secrets.family import Secrets, restricted_to
 from tacit.policy.secrets.listed_pairs import Pairs, pairs
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.sensitive_records import SensitiveRecords
@@ -57,12 +57,12 @@ FAMILIES: Final[dict[str, type[Secrets]]] = {
 
 def everything(*, where: Where | str | None = None) -> Secrets:
     """Protect every value against every other: differential privacy."""
-    return among(Everything(), where)
+    return restricted_to(Everything(), where)
 
 
 def attributes(*names: str, where: Where | str | None = None) -> Secrets:
     """Protect each of these attributes, one at a time (Blowfish's attribute graph)."""
-    return among(Attributes(tuple(names)), where)
+    return restricted_to(Attributes(tuple(names)), where)
 
 
 def partition(
@@ -90,17 +90,17 @@ def partition(
     if width is not None:
         widths = tuple(exact_width(one) for one in (width if isinstance(width, Iterable) else (width,)))
     listed = None if blocks is None else tuple(b if isinstance(b, str) else tuple(b) for b in blocks)
-    return among(Partition(name, widths, listed), where)
+    return restricted_to(Partition(name, widths, listed), where)
 
 
 def records(where_sensitive: Where | str, *, where: Where | str | None = None) -> Secrets:
     """Protect everything about the people that a predicate calls sensitive (one-sided differential privacy)."""
-    return among(SensitiveRecords(read_predicate(where_sensitive)), where)
+    return restricted_to(SensitiveRecords(read_predicate(where_sensitive)), where)
 
 
 def taking_part(*, where: Where | str | None = None) -> Secrets:
     """Protect being in the data, and nothing else (differential privacy of adding or removing one person)."""
-    return among(TakingPart(), where)
+    return restricted_to(TakingPart(), where)
 
 
 __all__ = [

@@ -38,7 +38,7 @@ class Everything(Secrets):
         """Return the records that a predicate calls sensitive."""
         return SensitiveRecords(people)
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the other attributes, one at a time."""
         others = tuple(name for name in domain if name not in names)
         return Attributes(others) if others else None

@@ -137,7 +137,7 @@ class Partition(Secrets):
         relations = {axis.name: Blocks(width, axis.size) for axis, width in zip(axes, self.widths(domain), strict=True)}
         return [EdgeShape(relations)]
 
-    def settled(self, domain: Domain) -> Secrets:
+    def canonical(self, domain: Domain) -> Secrets:
         """Return the blocks with every value as the domain writes it."""
         if self.blocks is None:
             return self
@@ -148,7 +148,7 @@ class Partition(Secrets):
         )
         return Partition(self.name, None, blocks)
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the same, if it is another attribute."""
         return None if self.name in names else self
 
@@ -220,7 +220,7 @@ class Partition(Secrets):
             within = f"{self.name} within each of {len(self.blocks or ())} listed blocks"
         return Promise(f"{within}: which block it is", " stays public", " is protected at twice the epsilon only")
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         if self.width is None:
             single = all(not isinstance(block, str) and len(block) < 2 for block in self.blocks or ())

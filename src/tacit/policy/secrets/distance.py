@@ -24,12 +24,12 @@ from tacit.policy.secrets.family import (
     PolicyContext,
     Promise,
     Secrets,
-    among,
     changed,
     check_names,
     listed,
     listed_briefly,
     read_names,
+    restricted_to,
     schema_of_family,
 )
 from tacit.policy.where import Where
@@ -128,7 +128,7 @@ class Within(Secrets):
         items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
         return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the same of the other attributes."""
         others = tuple(name for name in self.names if name not in names)
         if not others:
@@ -216,7 +216,7 @@ class Within(Secrets):
             " is protected at twice the epsilon only",
         )
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         if any(domain[name].is_set for name in self.names):
             none = self.theta < 1
@@ -258,8 +258,8 @@ class Within(Secrets):
         for name in self.names[:MOST_NAMES]:
             attribute = domain[name]
             if attribute.is_set:
-                reach = int(self.theta) if self.metric != "linf" else attribute.most
-                steps = [min(reach, attribute.most), reach + 1]
+                reach = int(self.theta) if self.metric != "linf" else attribute.most_items
+                steps = [min(reach, attribute.most_items), reach + 1]
             else:
                 axis = domain.axes_of(name)[0]
                 reach = min(int(self.theta // axis.spacing), axis.size - 1)
@@ -313,4 +313,4 @@ def within(
         swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
         fix = f"Write within({names[0]!r}, {theta!r})." if swapped else _write_alone(theta)
         raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix=fix) from None
-    return among(Within(exact, tuple(names), metric), where)
+    return restricted_to(Within(exact, tuple(names), metric), where)

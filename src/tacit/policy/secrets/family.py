@@ -132,11 +132,11 @@ class Secrets(ABC):
 
         return SomePeople(self, people)
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return some of these edges, as a family of their own, that leave these attributes alone; None if unknown."""
         return None
 
-    def settled(self, domain: Domain) -> Secrets:
+    def canonical(self, domain: Domain) -> Secrets:
         """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
         return self
 
@@ -171,7 +171,7 @@ class Secrets(ABC):
         """Say in plain words what is protected."""
         return self.promise(domain).words()
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why the family surely has no edge at all; nothing where it has one, or may have."""
         return ""
 
@@ -184,7 +184,7 @@ class Secrets(ABC):
         return iter(())
 
 
-def among(family: Secrets, people: Where | str | None) -> Secrets:
+def restricted_to(family: Secrets, people: Where | str | None) -> Secrets:
     """Return a family, of the people that `where` picks only if it is given."""
     return family if people is None else family.only_for(where(people))
 

@@ -22,10 +22,10 @@ from tacit.policy.secrets.family import (
     PolicyContext,
     Promise,
     Secrets,
-    among,
     plain,
     plain_value,
     read_value,
+    restricted_to,
     schema_of_family,
 )
 from tacit.policy.where import Where
@@ -111,19 +111,19 @@ class Pairs(Secrets):
             found.append(_shape(dict(places), {**{name: [at] for name, at in places}, axis: reached}, {}))
         return found
 
-    def settled(self, domain: Domain) -> Secrets:
+    def canonical(self, domain: Domain) -> Secrets:
         """Return the pairs by attribute, in the order of the domain, so that nothing hangs on that order."""
         known = self._looked_up(domain)
-        if known.settled is None:
+        if known.canonical is None:
             pairs = [
                 tuple((_MAPPING, tuple((name, side[name]) for name in domain if name in side)) for side in pair)
                 for pair in known.named
             ]
-            known.settled = Pairs(tuple((hidden, cover) for hidden, cover in pairs))
-            known.settled.__dict__["_last"] = known  # the same pairs, read already
-        return known.settled
+            known.canonical = Pairs(tuple((hidden, cover) for hidden, cover in pairs))
+            known.canonical.__dict__["_last"] = known  # the same pairs, read already
+        return known.canonical
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the pairs that differ in other attributes only."""
         kept = [
             pair
@@ -199,7 +199,7 @@ class _LookedUp:
     def __init__(self, domain: Domain, named: list[_Named]) -> None:
         self.domain, self.named = domain, named
         self.shapes: list[EdgeShape] | None = None
-        self.settled: Pairs | None = None
+        self.canonical: Pairs | None = None
         self.ends: dict[tuple[str, ...], set[Any]] = {}
         for pair in named:
             names = tuple(sorted(pair[0]))
@@ -279,4 +279,4 @@ def pairs(pairs: Iterable[tuple[Value, Value]], *, where: Where | str | None = N
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise PolicyError("must be [hidden, cover]", key="secrets.pairs", given=pair, fix="Give two records.")
         listed.append((_frozen(pair[0]), _frozen(pair[1])))
-    return among(Pairs(tuple(listed)), where)
+    return restricted_to(Pairs(tuple(listed)), where)

@@ -50,7 +50,7 @@ class Attributes(Secrets):
         """Return one shape for each attribute."""
         return [free(domain, name) for name in self.names]
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the same of the other attributes."""
         others = tuple(name for name in self.names if name not in names)
         return replace(self, names=others) if others else None
@@ -77,7 +77,7 @@ class Attributes(Secrets):
             f"each of {listed(self.names)}, one at a time: any value looks like any other while the rest is as it is"
         )
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         return "there is only one value" if all(domain[name].size == 1 for name in self.names) else ""
 

@@ -47,7 +47,7 @@ class SensitiveRecords(Secrets):
         """Return the sensitive records that another predicate picks as well."""
         return SensitiveRecords(self.where & people)
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the other attributes of the same people, one at a time."""
         others = tuple(name for name in domain if name not in names)
         return Attributes(others).only_for(self.where) if others else None
@@ -75,7 +75,7 @@ class SensitiveRecords(Secrets):
             "; about the others at twice the epsilon only",
         )
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
         return f"no record has {self.where}" if nobody else ""

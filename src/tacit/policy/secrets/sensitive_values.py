@@ -22,12 +22,12 @@ from tacit.policy.secrets.family import (
     PolicyContext,
     Promise,
     Secrets,
-    among,
     listed,
     listed_briefly,
     plain,
     plain_value,
     read_value,
+    restricted_to,
     schema_of_family,
 )
 from tacit.policy.where import Where
@@ -112,7 +112,7 @@ class SensitiveValues(Secrets):
             shapes.append(EdgeShape({**relations, **leaving}, items))
         return shapes
 
-    def settled(self, domain: Domain) -> Secrets:
+    def canonical(self, domain: Domain) -> Secrets:
         """Return every value as the domain writes it."""
         return SensitiveValues(
             tuple(
@@ -123,7 +123,7 @@ class SensitiveValues(Secrets):
             )
         )
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the sensitive values of the other attributes."""
         others = tuple((name, values) for name, values in self.sensitive if name not in names)
         return replace(self, sensitive=others) if others else None
@@ -236,4 +236,4 @@ def values(sensitive: Mapping[str, Iterable[Value]], *more: Any, where: Where | 
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise PolicyError("must be a list", key=f"secrets.values.{name}", given=given, fix="Write [value].")
     listed = tuple((name, tuple(plain_value(v) for v in given)) for name, given in sensitive.items())
-    return among(SensitiveValues(listed), where)
+    return restricted_to(SensitiveValues(listed), where)

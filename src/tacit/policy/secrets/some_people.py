@@ -61,14 +61,14 @@ class SomePeople(Secrets):
         """Return the edges of those whom both predicates pick."""
         return SomePeople(self.family, self.where & people)
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return what the family keeps, of the same people."""
-        kept = self.family.sparing(names, domain)
+        kept = self.family.without_attributes(names, domain)
         return None if kept is None else kept.only_for(self.where)
 
-    def settled(self, domain: Domain) -> Secrets:
-        """Return the settled family, of the same people."""
-        return self.family.settled(domain).only_for(self.where)
+    def canonical(self, domain: Domain) -> Secrets:
+        """Return the canonical family, of the same people."""
+        return self.family.canonical(domain).only_for(self.where)
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""
@@ -94,10 +94,10 @@ class SomePeople(Secrets):
             f"{said.weaker}; of the others nothing by this",
         )
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return self.family.nothing(domain) or (f"no record has {self.where}" if nobody else "")
+        return self.family.why_empty(domain) or (f"no record has {self.where}" if nobody else "")
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected, and where edges lead out of the people who are."""

@@ -112,7 +112,7 @@ class TakingPart(Secrets):
             for other in attribute.others(base[name])[:1]:
                 yield ExamplePair(base, {**base, name: other}, if_not="only taking part is a secret")
 
-    def nothing(self, domain: Domain) -> str:
+    def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         if self.where is None:
             return ""

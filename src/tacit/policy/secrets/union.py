@@ -47,14 +47,14 @@ class Union(Secrets):
         """Return the union of what is left of every member."""
         return Union(tuple(family for member in self.members for family in member.only_for(people).families()))
 
-    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return what the members keep."""
-        kept = [found for member in self.members if (found := member.sparing(names, domain)) is not None]
+        kept = [found for member in self.members if (found := member.without_attributes(names, domain)) is not None]
         return Union(tuple(kept)) if kept else None
 
-    def settled(self, domain: Domain) -> Secrets:
-        """Return the union of the settled members; a union of one is that one."""
-        members = tuple(family for member in self.members for family in member.settled(domain).families())
+    def canonical(self, domain: Domain) -> Secrets:
+        """Return the union of the canonical members; a union of one is that one."""
+        members = tuple(family for member in self.members for family in member.canonical(domain).families())
         return members[0] if len(members) == 1 else Union(members)
 
     def document(self) -> Any:

@@ -158,7 +158,7 @@ def protections(policy: Policy) -> list[str]:
     families = dict.fromkeys(policy.secrets.families())
     said = []
     for family in families:
-        why = family.nothing(policy.domain)
+        why = family.why_empty(policy.domain)
         promise = family.promise(policy.domain).words(absence=absence)
         said.append(f"nothing by `{family.called}`: {why}" if why else promise)
     if policy.presence == "secret" and TakingPart() not in families:
@@ -278,7 +278,7 @@ def _coupled_people(policy: Policy) -> Iterator[str]:
 
 
 def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
-    if why := family.nothing(policy.domain):
+    if why := family.why_empty(policy.domain):
         yield f"`{family.called}` protects nothing here: {why}."
         return
     yield from family.warnings(policy.domain, _setting(policy))
@@ -334,7 +334,7 @@ def _record_in_words(domain: Domain, record: Fields | None, names: Iterable[str]
 
 
 def _size_in_words(domain: Domain) -> str:
-    tens = sum(attribute.tens for attribute in domain.values())
+    tens = sum(attribute.log10_size for attribute in domain.values())
     return f"about 10^{math.floor(tens)} possible records" if tens > 9 else f"{_many(domain.size, 'possible record')}"
 
 

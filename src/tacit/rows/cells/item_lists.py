@@ -96,6 +96,6 @@ def list_reading(attribute: Attribute, element: DataColumn) -> ListReading:
         keys: Keys = "numbers" if by_text else "cells"
         ends = numbers.start, numbers.stop - 1
         return ListReading(keys, Meanings(), ends, fractions, truths, attribute.at_most)
-    meanings = meanings_of(cast("Categories", attribute.each), element)  # no numbers, so names
+    meanings = meanings_of(cast("Categories", attribute.item_attribute), element)  # no numbers, so names
     keys = "cells" if not by_text else "both" if meanings.numbers or meanings.folded else "texts"
     return ListReading(keys, meanings, None, fractions, truths, attribute.at_most)

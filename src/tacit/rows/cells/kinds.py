@@ -24,11 +24,11 @@ class CellReading(NamedTuple):
 def _item_code(attribute: Items, columns: tuple[DataColumn, ...]) -> Code:
     """Return how one item of a set is read; unknown items have no position and are ignored."""
     check_cells(columns[0], dates=True)
-    return code_of(attribute.each, columns)
+    return code_of(attribute.item_attribute, columns)
 
 
 def _unknown_items(attribute: Items, columns: tuple[DataColumn, ...]) -> Unexpected:
-    return unexpected_of(attribute.each, columns)
+    return unexpected_of(attribute.item_attribute, columns)
 
 
 CELLS: Final[dict[type[Attribute], CellReading]] = {

@@ -78,7 +78,7 @@ def _shapes(opened: Opened) -> dict[Any, str]:
         if column is not None:
             found[role, types(column)] = role
     for name, column in opened.items.items():
-        bounded = domain[name].most is not None
+        bounded = domain[name].at_most is not None
         found[type(domain[name]), types(column), bounded, len(opened.item_codes[name].numbers)] = name
     return found
 
