@@ -355,7 +355,7 @@ def _check_folders(
 
 
 def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict[str, Any]]:
-    entry, shared = fields["monitors"], _SHARED.read(fields)
+    entry = fields["monitors"]
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a monitor", given=entry.plain(), fix="Add one below, with a dash.")
     found: dict[str, dict[str, Any]] = {}
@@ -365,7 +365,7 @@ def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict
         name = said["name"]
         if name.casefold() in {known.casefold() for known in found}:
             raise own["name"].refuse("must be the name of one monitor only", given=name, fix="Rename it.")
-        options = _options(one, own, said, shared)
+        options = _options(one, own, said, fields)
         with one.blamed({**fields, **own}):
             _made(policy, options).close()
         found[name] = options
@@ -373,7 +373,7 @@ def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict
 
 
 def _options(
-    one: YamlEntry, own: Mapping[str, YamlEntry], said: Mapping[str, Any], shared: Mapping[str, Any]
+    one: YamlEntry, own: Mapping[str, YamlEntry], said: Mapping[str, Any], fields: Mapping[str, YamlEntry]
 ) -> dict[str, Any]:
     """Return the arguments of one monitor; what it says itself comes before what the file says for all."""
     if ("place" in own) == ("map" in own):
@@ -389,7 +389,8 @@ def _options(
     if kind == "place" and "window" not in own:
         raise one.refuse("must have the key window", given=sorted(own), fix="Add `window: 14`.")
     places = {"places": said["map"]} if kind == "map" else {}
-    return {**_SHARED.handed_to(kind, shared), **_MONITOR_KEYS.handed_to(kind, said), **places}
+    shared = Keys(*(key for key in _SHARED if kind in key.to)).read(fields)  # a map does not go by the file's clock
+    return {**shared, **_MONITOR_KEYS.handed_to(kind, said), **places}
 
 
 def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
