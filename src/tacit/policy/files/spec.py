@@ -119,11 +119,12 @@ class Keys(tuple[Key, ...]):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table in docs/files.md."""
+    """A row of a table in docs/files.md, and the JSON schema of what it shows, where that is one of its own."""
 
     kind: str
     keys: str
     values: str
+    schema: Schema | None = None
 
     def __str__(self) -> str:
         return f"| {self.kind}{' ' * bool(self.kind)}| {self.keys} | {self.values} |"

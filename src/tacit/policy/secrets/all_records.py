@@ -10,7 +10,7 @@ from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.files.spec import Row
 from tacit.policy.files.yaml_entries import YamlEntry
-from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, Promise, Secrets, listed, schema_of_family
+from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, Promise, Secrets, listed
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.sensitive_records import SensitiveRecords
 from tacit.policy.where import Where
@@ -21,7 +21,9 @@ class Everything(Secrets):
     """Every value -> every value: differential privacy."""
 
     keyword: ClassVar[str] = "everything"
-    rows: ClassVar[tuple[Row, ...]] = (Row("everything", "`everything`", "any record like any other"),)
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("everything", "`everything`", "any record like any other: differential privacy", {"type": "null"}),
+    )
 
     def check(self, domain: Domain) -> None:
         """Accept any domain."""
@@ -53,14 +55,6 @@ class Everything(Secrets):
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
         return cls()
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of both ways to write it."""
-        return [
-            {"const": cls.keyword, "description": "Every value looks like every other: differential privacy."},
-            schema_of_family(cls.keyword, {"type": "null"}, "Every value looks like every other."),
-        ]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""

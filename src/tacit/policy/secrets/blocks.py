@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
@@ -15,7 +15,7 @@ from tacit.policy.edges.blocks import Blocks
 from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.shapes import EdgeShape
-from tacit.policy.files.spec import PART, Row, mapping
+from tacit.policy.files.spec import PART, Key, Keys, Row, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
     ExamplePair,
@@ -26,7 +26,24 @@ from tacit.policy.secrets.family import (
     changed,
     read_names,
     read_value,
-    schema_of_family,
+)
+
+_POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
+_VALUES: Final[Schema] = {"type": "array", "items": PART}
+_RANGE: Final[Schema] = {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}
+_NAME: Final = Key("attribute", together, {"type": "string"}, required=True)
+_WIDTH: Final = Key(
+    "width",
+    together,
+    {"anyOf": [_POSITIVE, {"type": "array", "items": _POSITIVE, "minItems": 1, "maxItems": 2}]},
+    required=True,
+)
+_BLOCKS: Final = Key(
+    "blocks",
+    together,
+    {"type": "array", "minItems": 1, "items": {"anyOf": [_VALUES, _RANGE]}},
+    "Lists of values, or ranges like 0..17.",
+    required=True,
 )
 
 
@@ -40,8 +57,18 @@ class Partition(Secrets):
     keyword: ClassVar[str] = "partition"
     example: ClassVar[str] = "{partition: {attribute: age, width: 10}}"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("partition", "`partition: {attribute: age, width: 10}`", "values in one block of a width"),
-        Row("", "`partition: {attribute: age, blocks: [0..17, 18..64]}`", "values in one listed block"),
+        Row(
+            "partition",
+            "`partition: {attribute: age, width: 10}`",
+            "values in one block of a width; which block it is stays public",
+            Keys(_NAME, _WIDTH).schema(),
+        ),
+        Row(
+            "",
+            "`partition: {attribute: age, blocks: [0..17, 18..64]}`",
+            "values in one listed block; which block it is stays public",
+            Keys(_NAME, _BLOCKS).schema(),
+        ),
     )
 
     def check(self, domain: Domain) -> None:
@@ -172,7 +199,7 @@ class Partition(Secrets):
                 given=entry.plain(),
                 fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
             )
-        said = entry.fields(("attribute", "width", "blocks"), required=("attribute",))
+        said = Keys(_NAME, replace(_WIDTH, required=False), replace(_BLOCKS, required=False)).entries(entry)
         if len({"width", "blocks"} & set(said)) != 1:
             raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
         if said["attribute"].is_list:
@@ -186,30 +213,6 @@ class Partition(Secrets):
             for block in said["blocks"].listed()
         )
         return cls(name, None, blocks)
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of both ways to write it."""
-        positive = {"type": "number", "exclusiveMinimum": 0}
-        width = {"anyOf": [positive, {"type": "array", "items": positive, "minItems": 1, "maxItems": 2}]}
-        block = {
-            "anyOf": [{"type": "array", "items": PART}, {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}]
-        }
-        blocks = {"type": "array", "minItems": 1, "items": block}
-        blocks["description"] = "Lists of values, or ranges like 0..17."
-        name = {"type": "string"}
-        return [
-            schema_of_family(
-                cls.keyword,
-                mapping({"attribute": name, "width": width}, ["attribute", "width"]),
-                "The value within its block of a width; which block it is stays public.",
-            ),
-            schema_of_family(
-                cls.keyword,
-                mapping({"attribute": name, "blocks": blocks}, ["attribute", "blocks"]),
-                "The value within its listed block; which block it is stays public.",
-            ),
-        ]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that the block is not."""

@@ -14,7 +14,7 @@ from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.near import Near
 from tacit.policy.edges.relation import Relation
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves, Metric
-from tacit.policy.files.spec import NAMES, Row, mapping
+from tacit.policy.files.spec import NAMES, Key, Keys, Row, together
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 from tacit.policy.secrets.family import (
@@ -30,17 +30,23 @@ from tacit.policy.secrets.family import (
     listed_briefly,
     read_names,
     restricted_to,
-    schema_of_family,
 )
 from tacit.policy.where import Where
 
 METRICS: Final = ("l1", "l2", "linf")
 # short exponents only: the exact fraction of 1e999999999 would not fit into memory
 _DISTANCE: Final = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{0,30}|/[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
-_THETA: Final = {
-    "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^\+?[0-9]+([./][0-9]+)?"}],
-    "description": "The largest distance that is protected: 5, 2.5 or 5/2.",
-}
+_THETA: Final = Key(
+    "theta",
+    together,
+    {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^\+?[0-9]+([./][0-9]+)?"}]},
+    "The largest distance that is protected: 5, 2.5 or 5/2.",
+    required=True,
+)
+_METRIC: Final = Key(
+    "metric", YamlEntry.text, {"enum": list(METRICS), "default": "l1"}, "How several differences add up."
+)
+_LONG: Final = Keys(_THETA, Key("attributes", together, NAMES, required=True), _METRIC)
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,24 @@ class Within(Secrets):
     keyword: ClassVar[str] = "within"
     example: ClassVar[str] = "{within: {age: 5}}"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("within", "`within: {age: 5}`", "values up to a distance"),
+        Row(
+            "within",
+            "`within: {age: 5}`",
+            "values up to a distance; the rough value stays public",
+            {
+                "type": "object",
+                "properties": {"metric": _METRIC.property()},
+                "additionalProperties": _THETA.property(),
+                "minProperties": 1,
+                "maxProperties": 2,
+                "not": {"required": ["theta", "attributes"]},
+            },
+        ),
         Row(
             "",
             "`within: {theta: 5, attributes: [age, stage], metric: l1}`",
-            "the same, added up by `l1`, `l2` or `linf`",
+            "values up to a distance in all, added up by `l1`, `l2` or `linf`",
+            _LONG.schema(),
         ),
     )
 
@@ -170,27 +189,8 @@ class Within(Secrets):
                 given=entry.plain(),
                 fix=f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each.",
             )
-        long = entry.fields(("theta", "attributes", "metric"), required=("theta", "attributes"))
-        metric = long["metric"].text() if "metric" in long else "l1"
-        return within(_theta(long["theta"]), *read_names(long["attributes"], domain), metric=metric)
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of both ways to write it."""
-        metric = {"enum": list(METRICS), "default": "l1", "description": "How several differences add up."}
-        long = mapping({"theta": _THETA, "attributes": NAMES, "metric": metric}, ["theta", "attributes"])
-        short = {
-            "type": "object",
-            "properties": {"metric": metric},
-            "additionalProperties": _THETA,
-            "minProperties": 1,
-            "maxProperties": 2,
-            "not": {"required": ["theta", "attributes"]},
-        }
-        return [
-            schema_of_family(cls.keyword, long, "Values up to a distance; the rough value stays public."),
-            schema_of_family(cls.keyword, short, "Values up to a distance, in short: {age: 5}."),
-        ]
+        long = _LONG.entries(entry)
+        return within(_theta(long["theta"]), *read_names(long["attributes"], domain), **_LONG.read(long))
 
     def far(self, domain: Domain) -> str:
         """Say how far the distance is: 5, 0.5, 2 months."""

@@ -21,7 +21,7 @@ from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves
-from tacit.policy.files.spec import PREDICATE, Row, mapping
+from tacit.policy.files.spec import PREDICATE, Row, Schema, mapping
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
 from tacit.policy.where import Where, where
@@ -80,8 +80,8 @@ class Secrets(ABC):
     """A set of directed edges. Unite two with `|`."""
 
     keyword: ClassVar[str]
-    example: ClassVar[str] = ""  # in a policy file
-    rows: ClassVar[tuple[Row, ...]]  # of the table in docs/files.md
+    example: ClassVar[str] = ""  # in a policy file; nothing where the word stands alone
+    rows: ClassVar[tuple[Row, ...]] = ()  # of the table in docs/files.md, with the JSON schemas
 
     def __post_init__(self) -> None:
         settle(self)
@@ -148,9 +148,16 @@ class Secrets(ABC):
         """Read the family from what stands under its keyword."""
 
     @classmethod
-    @abstractmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of all ways to write it."""
+    def schemas(cls) -> list[Schema]:
+        """Return the JSON schemas of all ways to write it, and beside each the people who have the secret."""
+        people = {**PREDICATE, "description": "Only people with this have the secret, for instance: consent == False."}
+        found: list[Schema] = []
+        for row in cls.rows:
+            said = f"What looks like what: {row.values}."
+            found += [] if cls.example else [{"const": cls.keyword, "description": said}]
+            if row.schema is not None:
+                found.append(mapping({cls.keyword: row.schema, "where": people}, [cls.keyword], said))
+        return found
 
     @abstractmethod
     def document(self) -> Any:
@@ -187,12 +194,6 @@ class Secrets(ABC):
 def restricted_to(family: Secrets, people: Where | str | None) -> Secrets:
     """Return a family, of the people that `where` picks only if it is given."""
     return family if people is None else family.only_for(where(people))
-
-
-def schema_of_family(keyword: str, of: dict[str, Any], description: str) -> dict[str, Any]:
-    """Return the JSON schema of a family: what stands under its word, and beside it the people who have the secret."""
-    people = {**PREDICATE, "description": "Only people with this have the secret, for instance: consent == False."}
-    return mapping({keyword: of, "where": people}, [keyword], description)
 
 
 def free(domain: Domain, name: str) -> EdgeShape:

@@ -13,7 +13,7 @@ from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves
-from tacit.policy.files.spec import ANY, PART, Row, two
+from tacit.policy.files.spec import ANY, PART, Row, Schema, two
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
@@ -26,9 +26,12 @@ from tacit.policy.secrets.family import (
     plain_value,
     read_value,
     restricted_to,
-    schema_of_family,
 )
 from tacit.policy.where import Where
+
+_SIDE: Final[Schema] = {
+    "anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,12 @@ class Pairs(Secrets):
     keyword: ClassVar[str] = "pairs"
     example: ClassVar[str] = "{pairs: [[{disease: hiv}, {disease: flu}]]}"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("pairs", "`pairs: [[{ward: A}, {ward: B}]]`", "the first like the second; not the other way round"),
+        Row(
+            "pairs",
+            "`pairs: [[{ward: A}, {ward: B}]]`",
+            "the first like the second; not the other way round",
+            {"type": "array", "minItems": 1, "items": two(_SIDE)},
+        ),
     )
 
     def check(self, domain: Domain) -> None:
@@ -155,14 +163,6 @@ class Pairs(Secrets):
                     pairs([both]).check(domain)
             raise
         return read
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
-        side = {"anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]}
-        pairs = {"type": "array", "minItems": 1, "items": two(side)}
-        said = "Listed pairs [hidden, cover]: the first looks like the second."
-        return [schema_of_family(cls.keyword, pairs, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""

@@ -22,7 +22,6 @@ from tacit.policy.secrets.family import (
     free,
     listed,
     read_names,
-    schema_of_family,
 )
 
 
@@ -34,7 +33,7 @@ class Attributes(Secrets):
     keyword: ClassVar[str] = "attributes"
     example: ClassVar[str] = "{attributes: [disease]}"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("attributes", "`attributes: [disease, smoker]`", "records that differ in one of these"),
+        Row("attributes", "`attributes: [disease, smoker]`", "records that differ in one of these", NAMES),
     )
 
     def check(self, domain: Domain) -> None:
@@ -63,11 +62,6 @@ class Attributes(Secrets):
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         return cls(tuple(read_names(entry, domain)))
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
-        return [schema_of_family(cls.keyword, NAMES, "Each of these attributes, one at a time.")]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""

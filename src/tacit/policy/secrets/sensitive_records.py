@@ -11,7 +11,7 @@ from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.files.spec import PREDICATE, Row
 from tacit.policy.files.yaml_entries import YamlEntry
-from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets, schema_of_family
+from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where, where
@@ -25,7 +25,7 @@ class SensitiveRecords(Secrets):
     keyword: ClassVar[str] = "records"
     example: ClassVar[str] = '{records: "age < 18"}'
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("records", '`records: "age < 18"`', "these people like anybody; not the other way round"),
+        Row("records", '`records: "age < 18"`', "these people like anybody; not the other way round", PREDICATE),
     )
 
     def check(self, domain: Domain) -> None:
@@ -60,12 +60,6 @@ class SensitiveRecords(Secrets):
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         return cls(where(entry.text()))
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
-        said = "Everything about the people that a predicate calls sensitive."
-        return [schema_of_family(cls.keyword, PREDICATE, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that others are not."""

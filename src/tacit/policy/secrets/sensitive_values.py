@@ -28,7 +28,6 @@ from tacit.policy.secrets.family import (
     plain_value,
     read_value,
     restricted_to,
-    schema_of_family,
 )
 from tacit.policy.where import Where
 
@@ -44,7 +43,16 @@ class SensitiveValues(Secrets):
     keyword: ClassVar[str] = "values"
     example: ClassVar[str] = "{values: {disease: [hiv]}}"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("values", "`values: {disease: [hiv]}`", "these values like any other; not the other way round"),
+        Row(
+            "values",
+            "`values: {disease: [hiv]}`",
+            "these values like any other; not the other way round",
+            {
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": {"type": "array", "minItems": 1, "items": PART},
+            },
+        ),
         Row("", "`values: {visited: [1]}`", "of items: 1 is having one, 0 is being without"),
     )
 
@@ -145,17 +153,6 @@ class SensitiveValues(Secrets):
             with given.blamed():
                 values({name: found[name]}).check(domain)
         return values(found)
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
-        by_name = {
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": {"type": "array", "minItems": 1, "items": PART},
-        }
-        said = "Sensitive values by attribute; 1 means having an item. They look like any other value."
-        return [schema_of_family(cls.keyword, by_name, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that it is so one way only."""

@@ -80,11 +80,6 @@ class SomePeople(Secrets):
         """Refuse: `where` stands beside the word of a family."""
         raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
 
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return none: the schema of each family has it."""
-        return []
-
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and of whom."""
         said = self.family.promise(domain)

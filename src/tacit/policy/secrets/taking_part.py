@@ -23,7 +23,6 @@ from tacit.policy.secrets.family import (
     PolicyContext,
     Promise,
     Secrets,
-    schema_of_family,
 )
 from tacit.policy.secrets.picked_records import record_with
 from tacit.policy.where import Where
@@ -36,7 +35,7 @@ class TakingPart(Secrets):
     where: Where | None = None
     keyword: ClassVar[str] = "taking_part"
     rows: ClassVar[tuple[Row, ...]] = (
-        Row("taking part", "`taking_part`", "anybody in the data like somebody who is not, and back"),
+        Row("taking part", "`taking_part`", "anybody in the data like somebody who is not, and back", {"type": "null"}),
     )
 
     def check(self, domain: Domain) -> None:
@@ -74,12 +73,6 @@ class TakingPart(Secrets):
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `taking_part` without a colon.")
         return cls()
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of both ways to write it."""
-        said = "Being in the data, and nothing else: differential privacy of adding or removing one person."
-        return [{"const": cls.keyword, "description": said}, schema_of_family(cls.keyword, {"type": "null"}, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""

@@ -66,11 +66,6 @@ class Union(Secrets):
         """Refuse: a union is a list, and has no word."""
         raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
 
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        """Return none: a union is a list."""
-        return []
-
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""
         return Promise("; and ".join(member.words(domain) for member in self.members))
