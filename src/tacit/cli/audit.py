@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tacit.audit.reconstruction_audits.attacked_tables import AttackRow
-    from tacit.audit.selfcheck.table import AuditRow
+    from tacit.audit.sampled_audits.audit_row import AuditRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
 
@@ -84,10 +84,10 @@ def audit_job(
     Where several releases look at the coins of the same rows, also all of them, one after the other. Opens no row that
     is to be released, spends nothing: neighbours are made up from the policy.
     """
+    from tacit.audit.sampled_audits.audit_row import audit_subject, audit_whole
     from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audits.sampled_audit import check_power
     from tacit.audit.sampled_audits.subjects import asked_subject, subject_of
-    from tacit.audit.selfcheck.table import audit_subject, audit_whole
     from tacit.jobs.case_file import read_job_or_case
     from tacit.jobs.job_plan import plan_releases
 
@@ -236,9 +236,9 @@ def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
     from tacit.audit.questions import written
+    from tacit.audit.sampled_audits.audit_row import audit_subject
     from tacit.audit.sampled_audits.sampled_audit import check_power
     from tacit.audit.sampled_audits.subjects import subject_of
-    from tacit.audit.selfcheck.table import audit_subject
     from tacit.plan.questions.written import example
     from tacit.policy.policy import Policy
     from tacit.release.planner import Planner
@@ -259,7 +259,7 @@ def _report(
     then: Callable[[list[AuditRow | AttackRow]], Any] = lambda done: None,
 ) -> int:
     """Audit one after the other, show the tables, and say whether all is as it must be."""
-    from tacit.audit.selfcheck.table import HEADINGS
+    from tacit.audit.sampled_audits.audit_row import HEADINGS
 
     done: list[AuditRow | AttackRow] = []
     with progress("auditing", as_json=as_json) as on_progress:

@@ -14,4 +14,5 @@ In reading order:
     sampled_audit    the sampled audit
     releases         the audit of a whole release
     subjects         mechanisms of this package, ready to be audited
+    audit_row        one line of what such an audit comes to
 """
