@@ -10,6 +10,7 @@ from tacit import noise
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
 from tacit.noise.line import moments as line_moments
+from tacit.noise.line.cells import Rates
 from tacit.noise.line.law import DRAWN, LineNoise
 from tacit.noise.line.variances import LineVariances
 
@@ -25,6 +26,13 @@ SMALL = [
     LineNoise((3,), 1, F(2), (F(0),), None),
     LineNoise((1,), 8, F(2), (F(0), F(1), F(1), F(1)), None),
 ]
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.3, 0.9])
+def test_two_values_have_geometric_noise_of_their_summed_rates(rate):
+    """The rates of one anchor and of the values on either side add up; each alone may be small."""
+    found = line_moments.point_moments(2, Rates(rate / 3, (rate / 3,), None), free=False)
+    assert found.anchor_variances[1] == pytest.approx(2 * np.exp(-rate) / np.expm1(-rate) ** 2, rel=1e-3)
 
 
 def all_runs(values):

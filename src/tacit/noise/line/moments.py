@@ -88,7 +88,9 @@ class _MomentScales:
     """A segment at its own scale or, where neighbouring whole numbers hardly differ, at two larger ones."""
 
     def __init__(self, length: int, rates: Rates, *, free: bool) -> None:
-        largest = max(rates.anchor, sum(rates.cells), rates.end or 0.0)
+        # where blocks are single values, an anchor is held by its own rate and by those of the values on either side
+        beside = 2 * rates.cells[0] if len(rates.cells) == 1 else 0.0
+        largest = max(rates.anchor + beside, sum(rates.cells), rates.end or 0.0)
         goals = _FINE if largest < _FINE[0] else (largest,)
         self._scales = [goal / largest for goal in goals]
         self._segments = [_Segment(length, rates.times(scale), free=free) for scale in self._scales]
