@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from parameters import examples
 from strategies import facts, policies, predicates
-from tacit.audit.exact_audits.worlds import change_along, contributions, every_record, neighbours
+from tacit.audit.exact_audits.worlds import change_along, contributions, neighbours
 from tacit.errors import PlanError
 from tacit.plan.choose import choose
 from tacit.plan.questions import histogram
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories
-from tacit.policy.domain import Domain, positions
+from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import where
 

@@ -383,7 +383,7 @@ def told(policy: tc.Policy, units: Units) -> list[int]:
     everybody = [record for unit in units for record in unit]
     said = []
     for fact in policy.known:
-        match fact.keyword:
+        match fact.key.name:
             case "size":
                 said.append(len(everybody))
             case "count":

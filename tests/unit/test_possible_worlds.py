@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit.exact_audits.worlds import every_record
+from tacit.policy.domain import every_record
 
 FOUR = tc.Domain({"x": tc.Integers(0, 3)})
 PAIRS = [tc.known.count(f"x in [{at}, {at + 1}]") for at in range(3)]

@@ -29,8 +29,7 @@ from tacit.monitor.history import MapVerdict, PlaceVerdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.policy.files.policy_file import POLICY, schema_with_policy
 from tacit.policy.files.spec import POSITIVE, TEXT, Key, Keys, Schema, together
-from tacit.policy.files.table_names import TABLE_NAMES
-from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
+from tacit.policy.files.yaml_entries import TABLE_NAMES, YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # it becomes the name of files

@@ -40,7 +40,7 @@ from tacit.errors import DataRefused, InternalError, TacitError, Unread
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.table_names import TABLE_NAMES
+from tacit.policy.files.yaml_entries import TABLE_NAMES
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn, number_in, spelling
 from tacit.rows.cells.row_names import person_name

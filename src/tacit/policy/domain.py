@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from tacit.errors import PolicyError
@@ -150,15 +151,20 @@ def canonical(attribute: Attribute, value: Value, *, key: str) -> Value:
         raise refusal.located(key=key) from None
 
 
+def every_record(domain: Domain) -> list[Record]:
+    """Return every record, in the order of the domain."""
+    return list(product(*(attribute.every_value() for attribute in domain.values())))
+
+
 def positions(domain: Domain, record: Record) -> dict[str, int]:
     """Return the position of a canonical record on every axis; items only where it has them."""
-    found = _Absent0()
+    found = _ZeroByDefault()
     for (name, attribute), value in zip(domain.attributes, record, strict=True):
         found.update(attribute.places(name, value))
     return found
 
 
-class _Absent0(dict[str, int]):
+class _ZeroByDefault(dict[str, int]):
     """Positions by axis; an item that is not in the set is at 0."""
 
     def __missing__(self, axis: str) -> int:

@@ -47,7 +47,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from tacit.policy.domain import Domain, Record
+from tacit.policy.domain import Domain, Record, every_record
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.shapes import Absence, EdgeShape
@@ -124,7 +124,7 @@ def _absences_within(stronger: Policy, weaker: Policy) -> bool:
         return True
     if stronger.domain.size > SMALL:
         return False
-    records = [dict(zip(stronger.domain, record, strict=True)) for record in _every_record(stronger.domain)]
+    records = [dict(zip(stronger.domain, record, strict=True)) for record in every_record(stronger.domain)]
     return all(stronger.may_leave(record) for record in records if weaker.may_leave(record))
 
 
@@ -142,7 +142,7 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
         return True
     if domain.size > SMALL:
         return False
-    records = _every_record(domain)
+    records = every_record(domain)
     places = [list(domain).index(name) for name in weaker.domain]
 
     def there(record: Record) -> Record:
@@ -153,10 +153,6 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
         for a, b in product(records, repeat=2)
         if a != b and weaker.secrets.has_edge(weaker.domain, there(a), there(b))
     )
-
-
-def _every_record(domain: Domain) -> list[Record]:
-    return list(product(*(attribute.every_value() for _, attribute in domain.attributes)))
 
 
 def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:

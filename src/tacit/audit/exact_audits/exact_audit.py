@@ -28,7 +28,6 @@ from tacit.audit.exact_audits.worlds import (
     Neighbours,
     change_along,
     contributions,
-    every_record,
     is_coupled,
     neighbours,
     records_to_try,
@@ -45,6 +44,7 @@ from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.plan.sensitivity.exact_totals import exact_attributes
+from tacit.policy.domain import every_record
 from tacit.policy.policy import ABSENT, Policy, as_policy
 
 Table = Mapping[Any, float]

@@ -23,12 +23,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.exact_audits.worlds import Ints, contributions, every_edge, every_record, known_numbers
+from tacit.audit.exact_audits.worlds import Ints, contributions, every_edge, known_numbers
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query, resolve
+from tacit.policy.domain import every_record
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.domain import Domain, positions
+from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
@@ -37,16 +37,6 @@ class Neighbours:
 
     hidden: tuple[Any, ...]
     cover: tuple[Any, ...]
-
-
-def every_value(attribute: Any) -> list[Any]:
-    """Return every value that one attribute can have."""
-    return list(attribute.every_value())
-
-
-def every_record(domain: Domain) -> list[Any]:
-    """Return every record of a domain."""
-    return list(product(*(every_value(attribute) for attribute in domain.values())))
 
 
 def added(query: Measured, domain: Domain, record: Any) -> Ints:

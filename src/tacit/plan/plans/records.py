@@ -53,7 +53,7 @@ from tacit.plan.question import in_words
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.words.fact_edges import edge_that_changes
+from tacit.policy.words.describe import edge_that_changes
 from tacit.policy.words.pair import record_words
 
 if TYPE_CHECKING:

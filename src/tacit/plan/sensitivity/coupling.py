@@ -51,7 +51,7 @@ from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Everything
 from tacit.policy.where import Test
-from tacit.policy.words.fact_edges import edge_that_changes
+from tacit.policy.words.describe import edge_that_changes
 
 MOST_SIGNATURES: Final = 4096
 MOST_CHANGES: Final = 16  # distinct signature changes that the exhaustive search may juggle

@@ -26,7 +26,7 @@ from tacit.policy.files.yaml_entries import quoted
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Partition, Secrets, Union
-from tacit.policy.words.fact_edges import edge_that_changes
+from tacit.policy.words.describe import edge_that_changes
 
 _MOST_LISTED: Final = 100  # values that are named one by one
 _MOST_SHOWN: Final = 8  # of these, in a sentence

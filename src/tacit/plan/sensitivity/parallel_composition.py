@@ -34,7 +34,7 @@ from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare, Where, where
-from tacit.policy.words.fact_edges import edge_that_changes
+from tacit.policy.words.describe import edge_that_changes
 
 MOST_GROUPS: Final = 10_000
 _MOST_CELLS: Final = 100_000  # combinations of classes at which predicates are compared

@@ -30,7 +30,7 @@ import numpy as np
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.domain import Domain, positions
+from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.edges.boxes import EFFORT, BoxMove, Leg, Places, TooMany, are_listed, listed_legs, shortest_legs
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
@@ -458,7 +458,7 @@ def _two_axes(far: Sequence[int], axes: Sequence[Axis], metric: Metric) -> list[
 def _one_by_one(policy: Policy, hidden: Any, ends: Sequence[_End]) -> list[Any]:
     """Return a shortest chain by going through all records, or nothing if there is none."""
     domain = policy.domain
-    left = set(product(*(attribute.every_value() for attribute in domain.values()))) - {hidden}
+    left = set(every_record(domain)) - {hidden}
     before: dict[Any, Any] = {hidden: None}
     newest = [hidden]
     while newest:

@@ -2,7 +2,6 @@
 
 In reading order:
 
-    table_names   suffixes of tables
     yaml_entries  YAML with the line of every key
     spec          keys: reader, schema and docs row
     policy_file   policy files

@@ -19,7 +19,12 @@ from typing import Any, Final
 import yaml
 
 from tacit.errors import PolicyError, Refused, decimal_comma, is_possible_path, nearest, path_words
-from tacit.policy.files.table_names import NAMES_WITH_ROWS
+
+# how the names of files of rows end, for those who read such files and for those who refuse them
+CSV_NAMES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET_NAMES: Final = (".parquet", ".pq")
+TABLE_NAMES: Final = (*CSV_NAMES, *PARQUET_NAMES)  # that Tacit reads
+NAMES_WITH_ROWS: Final = (*TABLE_NAMES, ".xlsx", ".jsonl")  # that hold rows, so nothing of them may be quoted
 
 LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
 _LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nested anchors could stand for billions

@@ -4,5 +4,4 @@ In reading order:
 
     pair        what is promised about two records
     describe    a policy in plain words
-    fact_edges  a secret edge that changes what is known
 """

@@ -11,18 +11,23 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain
 from tacit.policy.edges.chains import distance
+from tacit.policy.edges.classes import axes_of
 from tacit.policy.edges.shapes import Absence
+from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
 from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly
+from tacit.policy.words.pair import record_words
 
 _MOST_EXAMPLES: Final = 12  # of each kind
 _WIDTH: Final = 100
+_FEW: Final = 12  # positions of one attribute that are tried with each other
 _EFFORT: Final = 1000  # for one example: a chain that is harder to find is not claimed
 
 
@@ -266,8 +271,6 @@ def warnings(policy: Policy) -> list[str]:
 
 def _coupled_people(policy: Policy) -> Iterator[str]:
     """Say that what is known couples people, with an edge; nothing where no edge changes it."""
-    from tacit.policy.words.fact_edges import edge_that_changes  # looks at the examples of this module
-
     for fact in policy.coupling_facts:
         if edge := edge_that_changes(fact, policy):
             yield (
@@ -344,3 +347,43 @@ def _many(count: int, word: str) -> str:
 
 def _it(names: list[str]) -> str:
     return "it" if len(names) == 1 else "them"
+
+
+# ---- a secret edge that changes what is known: why a fact couples people ----
+
+
+def edge_that_changes(fact: Known, policy: Policy) -> str:
+    """Return in words a secret edge that changes a fact: `age 17 -> age 18`. Nothing if none was found."""
+    domain = policy.domain
+    for hidden, cover in _pairs_at(fact, policy):
+        a: Any
+        b: Any
+        try:
+            a, b = (ABSENT if side is None else domain.record(side) for side in (hidden, cover))
+            is_edge = policy.has_edge(a, b)
+        except PolicyError:
+            continue  # more items than one person may have
+        added = [fact.added_by(None if side is ABSENT else side, domain) for side in (a, b)]
+        if is_edge and added[0] != added[1]:
+            names = [name for name in domain if None in (hidden, cover) or hidden[name] != cover[name]]
+            return " -> ".join(record_words(domain, side, names) for side in (a, b))
+    return ""
+
+
+def _pairs_at(fact: Known, policy: Policy) -> Iterator[tuple[Any, Any]]:
+    """Go through pairs of records: those that a description shows, then such at which a fact changes."""
+    domain = policy.domain
+    shown = [(example.hidden, example.cover) for example in protected_examples(policy) if example.protected]
+    yield from shown
+    usual = {name: attribute.usual() for name, attribute in domain.attributes}
+    split = axes_of(fact.tests(domain))
+    for name in sorted(fact.about):
+        attribute, axes = domain[name], domain.axes_of(name)
+        if attribute.is_set or len(axes) > 1:
+            continue
+        parts = split[axes[0].name][1] if axes[0].name in split else []
+        ends = [at for part in parts for at in (part.lowest, part.highest)] or list(range(min(axes[0].size, _FEW)))
+        values = [attribute.value(at) for at in dict.fromkeys(ends[:_FEW])]
+        for start in [usual, *(hidden for hidden, _ in shown if hidden is not None)]:
+            yield from ((start, {**start, name: value}) for value in values)
+            yield from (({**start, name: a}, {**start, name: b}) for a, b in product(values, repeat=2))
