@@ -111,6 +111,11 @@ def rough(number: float, digits: int = 4) -> str:
     return f"{number:,.0f}" if 10**digits <= abs(number) < _WRITTEN_OUT else f"{number:,.{digits}g}"
 
 
+def error_text(rmse: float) -> str:
+    """Return an expected error in few digits."""
+    return "exact" if rmse == 0 else rough(rmse, 3)
+
+
 def shown_with_decimal(amount: Fraction) -> str:
     """Return the same for readers, who cannot compare fractions: a decimal stands beside one.
 

@@ -227,6 +227,11 @@ def kind_of(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
+def printable(text: str) -> str:
+    """Return a text without control characters, which could move a cursor or be refused by an image file."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def is_word(value: Any) -> bool:
     """Say whether this is a number, or one word that somebody wrote in its place; anything else may be rows."""
     return type(value) in (int, float, bool) or (

@@ -15,8 +15,10 @@ import tacit as tc
 from tacit.monitor import monitor
 from tacit.monitor.history import History, PlaceVerdict
 from tacit.report.charts import monitor_chart as charts
-from tacit.report.charts.monitor_chart import history_table, read_points, verdict_text, write_monitor
+from tacit.report.charts.monitor_chart import verdict_text
+from tacit.report.charts.points import read_points
 from tacit.report.charts.release_charts import chart_png, chart_svg
+from tacit.report.monitors import history_table, write_monitor
 
 POLICY = tc.Policy(
     tc.Domain({"visited": tc.Items(["gym", "<cafe>", "park"])}), secrets=tc.secrets.values({"visited": [1]})

@@ -19,7 +19,10 @@ import pytest
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
 from tacit.monitor.clock import Clock, as_clock
-from tacit.monitor.events import EventColumns, Events, batch_name, identity, read_events
+from tacit.monitor.events.batches import batch_name
+from tacit.monitor.events.columns import EventColumns, Events
+from tacit.monitor.events.identity import identity
+from tacit.monitor.events.reader import read_events
 from tacit.policy.attributes import Categories, Flag, Items
 
 PLACES = Items(["gym", "cafe", "park"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, note, show, show_json
+from tacit.cli.screen import AsJson, from_here, note, show, show_json
 from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def run_monitors(
     stopped; with --json it then prints one document per line.
     """
     from tacit.jobs.monitor_file import event_files, read_monitor_file
-    from tacit.report.charts.monitor_chart import read_points
+    from tacit.report.charts.points import read_points
 
     found = read_monitor_file(config)
     if found.points is not None:
@@ -81,7 +81,7 @@ def run_monitors(
     if as_json and not endless:
         show_json({"name": found.name, "cost": str(found.cost), "out": str(found.out), "steps": steps})
     elif not as_json:
-        show(f"Taken: {len(steps)} new file{'s' * (len(steps) != 1)}. Verdicts are in {_from_here(found.out)}.")
+        show(f"Taken: {len(steps)} new file{'s' * (len(steps) != 1)}. Verdicts are in {from_here(found.out)}.")
 
 
 @monitor_app.command("show", short_help="Show what monitors have said.")
@@ -114,7 +114,7 @@ def show_monitors(
     if as_json:
         show_json({"monitors": [_history(file, history) for file, history in histories.items()]})
         return
-    from tacit.report.charts.monitor_chart import history_table
+    from tacit.report.monitors import history_table
 
     show(history_table({file.stem: history for file, history in histories.items()}))
 
@@ -170,7 +170,7 @@ def _taken(file: Path, opened: OpenMonitors, *, patient: bool) -> dict[str, Plac
 
 
 def _publish(found: MonitorFile, opened: OpenMonitors) -> None:
-    from tacit.report.charts.monitor_chart import write_monitor
+    from tacit.report.monitors import write_monitor
 
     for name, monitor in opened.monitors.items():
         write_monitor(monitor.history, monitor.certificate, found.out, name, found.points)
@@ -234,8 +234,3 @@ def _history(file: Path, history: History) -> dict[str, Any]:
         "alarms" if history.is_map else "verdicts": [asdict(verdict) for verdict in history.verdicts],
         "ledger": history.receipt,
     }
-
-
-def _from_here(folder: Path) -> Path:
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.plan import notes, people_and_budget, show_table
-from tacit.cli.screen import AsJson, note, progress, show, show_json
+from tacit.cli.screen import AsJson, from_here, note, progress, show, show_json
 
 if TYPE_CHECKING:
     from tacit.jobs.job_file import Job
@@ -43,7 +43,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     documents = {name: explained.document() for name, explained in plan.explanations.items()}
     records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
-        folder = _from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
+        folder = from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
     if not as_json:
         show_table(plan.explanations, records)
     releases = [
@@ -64,9 +64,3 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         "report": str(folder / "report.html"),
         "releases": releases,
     }
-
-
-def _from_here(folder: Path) -> Path:
-    """Return the path as a user would type it, where it lies below this folder."""
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder

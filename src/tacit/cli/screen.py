@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from tacit.errors import DataRefused, Refused, TacitError
+from tacit.errors import DataRefused, Refused, TacitError, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -151,6 +151,12 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
         yield report
 
 
+def from_here(folder: Path) -> Path:
+    """Return the path as a user would type it, where it lies below this folder."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
 def plain_text(text: str, *, longest: int = 60) -> str:
     """Return what somebody else wrote, on one line, without control characters, and cut where it gets too long."""
     said = _one_line(text)
@@ -159,7 +165,7 @@ def plain_text(text: str, *, longest: int = 60) -> str:
 
 def _one_line(text: str) -> str:
     """Return the text without line breaks and control characters, which could redraw the terminal."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def plain_document(value: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.monitor import journal
-from tacit.monitor.events import EventColumns, Events, Span
+from tacit.monitor.events.columns import EventColumns, Events, Span
 from tacit.monitor.history import Places, size_of
 from tacit.monitor.journal import FOREVER
 

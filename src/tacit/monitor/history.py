@@ -6,8 +6,6 @@ with their noisy counts. A place that did not alarm and was not silenced by an e
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -23,7 +21,7 @@ from tacit.monitor.clock import Clock
 from tacit.monitor.journal import Alarm, PublishedHistory, read_published
 from tacit.noise.two_scale import TwoScale
 from tacit.policy.attributes import Attribute, Categories, Items
-from tacit.release.results.value_files import write_frame
+from tacit.release.results.value_files import whole_file, write_frame
 
 PAUSED: Final = "paused"
 ALREADY_ALARMED: Final = "already alarmed"
@@ -132,13 +130,13 @@ class MapVerdict(Mapping[Any, PlaceVerdict]):
         return pd.DataFrame({"place": list(self), "verdict": words, **columns})
 
     def _verdict(self, position: int) -> PlaceVerdict:
-        said = (self.step, self.time, self.places.label(position))
+        said = (self.time, self.places.label(position))
         alarm = self._alarms.get(position)
         if alarm is None:
-            return PlaceVerdict(*said, CERTAINLY_BELOW if self.asked else NOT_ASKED)
+            return PlaceVerdict(self.step, *said, CERTAINLY_BELOW if self.asked else NOT_ASKED)
         if alarm.step < self.step:
-            return PlaceVerdict(*said, ALREADY_ALARMED)
-        return PlaceVerdict(*said, ABOVE, alarm.value, alarm.value - self._mean)
+            return PlaceVerdict(self.step, *said, ALREADY_ALARMED)
+        return _above(alarm, *said, self._mean)
 
 
 class History:
@@ -178,17 +176,15 @@ class History:
     def verdicts(self) -> list[PlaceVerdict]:
         """The verdicts on one place, step by step; of a map, the alarms in order."""
         if self.is_map:
-            return [self._above(alarm, self.places.label(alarm.place)) for alarm in self._alarms]
+            return [
+                _above(alarm, map_time(self.settings, alarm.step), self.places.label(alarm.place), self.law.mean())
+                for alarm in self._alarms
+            ]
         rung = {alarm.step: alarm for alarm in self._alarms}
-        place, window = self.settings["place"], int(self.settings["window"])
-        found, silent_until = [], -1
+        place, window, last, found = self.settings["place"], int(self.settings["window"]), None, []
         for step in self.steps:
-            if step in rung:
-                silent_until = step + window
-                found.append(self._above(rung[step], place))
-            else:
-                word = PAUSED if step < silent_until else CERTAINLY_BELOW
-                found.append(PlaceVerdict(step, self.clock.shown(step), place, word))
+            last = rung.get(step, last)
+            found.append(place_verdict(step, self.clock.shown(step), place, last, window, self.law))
         return found
 
     @cached_property
@@ -219,20 +215,27 @@ class History:
     def write_csv(self, path: str | Path) -> Path:
         """Write the frame as CSV, all or nothing, over an earlier one."""
         target = Path(path)
-        handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                write_frame(self.frame, file)
-            os.chmod(draft, 0o644)  # what was published may be read by everybody
-            os.replace(draft, target)
-        except BaseException:
-            os.unlink(draft)
-            raise
+        with whole_file(target) as file:
+            write_frame(self.frame, file)
         return target
 
-    def _above(self, alarm: Alarm, place: Any) -> PlaceVerdict:
-        time = map_time(self.settings, alarm.step) if self.is_map else self.clock.shown(alarm.step)
-        return PlaceVerdict(alarm.step, time, place, ABOVE, alarm.value, alarm.value - self.law.mean())
+
+def is_paused(step: int, last: Alarm | None, window: int) -> bool:
+    """Say whether the public timer of the last alarm, before a step, still runs then: the place is silent."""
+    return last is not None and step < last.step + window
+
+
+def place_verdict(
+    step: int, time: int | str, place: Any, last: Alarm | None, window: int, law: TwoScale
+) -> PlaceVerdict:
+    """Return what is said about one place at a step, whose last alarm up to this step is given."""
+    if last is not None and last.step == step:
+        return _above(last, time, place, law.mean())
+    return PlaceVerdict(step, time, place, PAUSED if is_paused(step, last, window) else CERTAINLY_BELOW)
+
+
+def _above(alarm: Alarm, time: int | str, place: Any, mean: float) -> PlaceVerdict:
+    return PlaceVerdict(alarm.step, time, place, ABOVE, alarm.value, alarm.value - mean)
 
 
 def map_time(settings: Mapping[str, Any], step: int) -> int | str:

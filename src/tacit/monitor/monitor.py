@@ -46,8 +46,6 @@ from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
 from tacit.monitor import checks, journal
 from tacit.monitor.alarm import (
-    ABOVE,
-    CERTAINLY_BELOW,
     NO_VALUE,
     alarm_noise,
     chance_certainly_below,
@@ -56,13 +54,16 @@ from tacit.monitor.alarm import (
 )
 from tacit.monitor.clock import Clock, as_clock
 from tacit.monitor.counting import MapCounting, PlaceCounting
-from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
+from tacit.monitor.events.batches import batch_name
+from tacit.monitor.events.columns import OPTIONAL_TIME, EventColumns, Events, Span
+from tacit.monitor.events.reader import read_events
 from tacit.monitor.history import (
-    PAUSED,
     History,
     MapVerdict,
     PlaceVerdict,
+    is_paused,
     map_time,
+    place_verdict,
     size_of,
 )
 from tacit.monitor.journal import Alarm, Journal
@@ -404,12 +405,8 @@ class PlaceMonitor(_Monitor):
         at = self._step_of(given)
         with self._journal.transaction() as db:
             last = journal.last_alarm(db, at)
-        said = (at, self._columns.clock.shown(at), self.place)
-        if last is None or last.step + self.window <= at:
-            return PlaceVerdict(*said, CERTAINLY_BELOW)
-        if last.step < at:
-            return PlaceVerdict(*said, PAUSED)
-        return PlaceVerdict(*said, ABOVE, last.value, last.value - alarm_noise(self.epsilon, step=self._step).mean())
+        law = alarm_noise(self.epsilon, step=self._step)
+        return place_verdict(at, self._columns.clock.shown(at), self.place, last, self.window, law)
 
     def _monitored(self) -> Sequence[int]:
         return (self._position,)
@@ -426,8 +423,7 @@ class PlaceMonitor(_Monitor):
 
     def _is_paused(self, db: sqlite3.Connection, at: int) -> bool:
         """Say whether the public timer of the last alarm still runs. Nothing private may be looked at here."""
-        last = journal.last_alarm(db, at)
-        return last is not None and at < last.step + self.window
+        return is_paused(at, journal.last_alarm(db, at), self.window)
 
     def _counting(self) -> PlaceCounting:
         return PlaceCounting(self._columns, self.window, self._visits)

@@ -12,4 +12,5 @@ In reading order:
     draft_folder  the folder that results are written to before it gets its name
     job_folder    a job's results as one folder, all or nothing
     table_folder  a table in such a folder
+    monitors      what monitors have said, as a table and as files
 """

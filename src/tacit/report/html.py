@@ -24,7 +24,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from tacit.amounts import rough, shown, shown_with_decimal
+from tacit.amounts import error_text, rough, shown, shown_with_decimal
 from tacit.plan.explain import Explanation
 from tacit.policy.policy import Policy
 from tacit.policy.words.describe import Section, description, of_the_rows_counted, rows_in_words
@@ -174,9 +174,9 @@ def _release(
         "cost": shown_with_decimal(plan.epsilon),
         "so_far": shown_with_decimal(so_far),
         "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
-        "error": _error(plan.rmse),
+        "error": error_text(plan.rmse),
         "is_exact": plan.rmse == 0,
-        "plain_error": "" if explanation.plain_rmse is None else _error(explanation.plain_rmse),
+        "plain_error": "" if explanation.plain_rmse is None else error_text(explanation.plain_rmse),
         "plain_refused": explanation.plain_refused,
         "unit": unit,
         "in_units": _in_units(unit, plan.query.unit_words(domain)),
@@ -297,7 +297,8 @@ def _inline(svg: str, prefix: str) -> Markup:
 
 def _comparison_text(explained: Mapping[str, Explanation]) -> str:
     errors = [
-        f"{name}: {_error(each.plan.rmse)} against {'none' if each.plain_rmse is None else _error(each.plain_rmse)}"
+        f"{name}: {error_text(each.plan.rmse)} against "
+        f"{'none' if each.plain_rmse is None else error_text(each.plain_rmse)}"
         for name, each in explained.items()
     ]
     forms = "; ".join(dict.fromkeys(each.plan.policy.plain_form for each in explained.values()))
@@ -310,10 +311,6 @@ def _factor(epsilon: Fraction) -> str:
     except OverflowError:
         factor = math.inf
     return f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else "more than a million"
-
-
-def _error(rmse: float) -> str:
-    return "exact" if rmse == 0 else rough(rmse, 3)
 
 
 def _label(value: Any) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from tacit.amounts import rough, shown
+from tacit.amounts import error_text, rough, shown
+from tacit.errors import printable
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query
 
@@ -168,7 +169,7 @@ def _fit_columns(table: Table, plans: Sequence[Plan] = (), notes: Sequence[str] 
 
 
 def _error(rmse: float | None) -> str:
-    return "none" if rmse is None else "exact" if rmse == 0 else rough(rmse, 3)
+    return "none" if rmse is None else error_text(rmse)
 
 
 def _times(gain: float) -> str:
@@ -178,4 +179,4 @@ def _times(gain: float) -> str:
 
 def _text(words: str) -> Text:
     """Return what a user wrote, without the control characters that could move the cursor or colour the terminal."""
-    return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words))
+    return Text(printable(words))

@@ -2,7 +2,7 @@
 
 Frames and files are opened by the engines here alone. Two modules of other folders look at the cells of what was
 opened, and a test keeps it at these two: `release/curator/row_check.py`, for the holder of the rows, and
-`monitor/events.py`.
+`monitor/events/`.
 
 In reading order:
 

@@ -17,8 +17,11 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -35,6 +38,20 @@ _PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _MOST_DECIMALS: Final = 6
 _CACHED: Final = 2**16  # numbers that are rounded at a time: they stay in the processor's cache
 _OUTWARDS: Final = {"lower": np.floor, "upper": np.ceil}
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """Open a file that appears all at once, in the place of an earlier one, for everybody to read; or not at all."""
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            yield file
+        os.chmod(draft, 0o644)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
 
 
 def spreadsheet_safe(cell: Any) -> Any:

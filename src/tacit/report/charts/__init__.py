@@ -11,6 +11,7 @@ In reading order:
     record_charts     records as they are
     release_charts    one chart for every kind of question
     leakage_charts    what applications could learn from what is left out
+    points            where places are on a map
     monitor_chart     verdicts over time, and a map of places
     selection_charts  verdicts, and what was chosen
 """

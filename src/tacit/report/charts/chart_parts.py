@@ -21,6 +21,7 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import printable
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.release.results.number_texts import number_text, with_interval
@@ -315,11 +316,6 @@ def distinct(values: Sequence[Any]) -> list[str]:
 def _label(text: str) -> str:
     """Return a text that can stand at an axis: not empty, and no name that every JavaScript object has."""
     return f"'{text}'" if text in _JAVASCRIPT else printable(text) or "(empty)"
-
-
-def printable(text: str) -> str:
-    """Replace what an image file cannot hold, such as control characters."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
 def interval_rows(values: Any, lower: Any, upper: Any) -> list[Row]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
+from tacit.errors import printable
 from tacit.plan.plans.zoom import deviation
 from tacit.plan.question import Bools, Floats, in_words
 from tacit.plan.questions import Clusters
@@ -26,7 +27,6 @@ from tacit.report.charts.chart_parts import (
     interval_rows,
     level,
     lying_bars,
-    printable,
     rounded,
     say_place,
     short_labels,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.amounts import shown
+from tacit.errors import printable
 from tacit.plan.questions import Mean, Quantiles
 from tacit.policy.domain import Domain
-from tacit.report.charts.chart_parts import ALONE, LEVEL, View, draw, interval_rows, lying_points, printable, say_place
+from tacit.report.charts.chart_parts import ALONE, LEVEL, View, draw, interval_rows, lying_points, say_place
 from tacit.report.charts.linear_charts import cell_words, one_number, part_of, view_by_cell
 
 

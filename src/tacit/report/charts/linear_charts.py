@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import altair as alt
 import numpy as np
 
+from tacit.errors import printable
 from tacit.plan.question import in_words
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.sensitivity.cells import cells_of
@@ -46,7 +47,6 @@ from tacit.report.charts.chart_parts import (
     lying_bars,
     lying_points,
     number_axis,
-    printable,
     rounded,
     say_place,
     short_labels,

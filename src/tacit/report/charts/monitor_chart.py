@@ -1,31 +1,24 @@
 """Charts of monitors: verdicts over time, and a map whose points say certainly safe or alarm.
 
-Drawn from a `History`, which holds published verdicts and nothing else; so do the files that are written here.
+Drawn from a `History`, which holds published verdicts and nothing else.
 Colours are those of `report/charts/release_charts.py`: blue for what is certainly below, orange for an alarm.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import altair as alt
-from rich.table import Table
-from rich.text import Text
 
 from tacit.amounts import shown
-from tacit.errors import PlanError, system_reason
+from tacit.errors import PlanError, printable
 from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW
 from tacit.monitor.clock import UNITS
 from tacit.monitor.history import PAUSED, History, PlaceVerdict
-from tacit.report.charts.chart_parts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, fitted, printable, styled, tip
-from tacit.report.charts.release_charts import chart_svg
+from tacit.report.charts.chart_parts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, fitted, styled, tip
+from tacit.report.charts.points import read_points
 
 Row = dict[str, Any]
 
@@ -38,8 +31,6 @@ UNDECIDED: Final = "not decided yet"
 MOST_STEPS: Final = 1_000
 MOST_POINTS: Final = 10_000
 FEWEST_SAFE: Final = 1_000
-_LATITUDE: Final = ("lat", "latitude", "y")
-_LONGITUDE: Final = ("lon", "lng", "long", "longitude", "x")
 
 
 def monitor_chart(history: History, *, points: Any = None, step: int | None = None) -> Any:
@@ -82,93 +73,6 @@ def verdict_text(verdict: PlaceVerdict) -> str:
     if verdict.value is None or verdict.estimate is None:
         return verdict.verdict
     return f"{verdict.verdict}: at most {verdict.value:,}, about {verdict.estimate:,.1f}"
-
-
-def history_table(histories: Mapping[str, History]) -> Table:
-    """Return what monitors have said last, one line each, for the terminal."""
-    table = Table(title="Monitors")
-    for name in ("monitor", "of"):
-        table.add_column(name, overflow="fold")
-    for name in ("threshold", "epsilon", "steps", "alarms"):
-        table.add_column(name, justify="right")
-    table.add_column("last said")
-    for name, history in histories.items():
-        verdicts = history.verdicts
-        alarms = sum(verdict.verdict == ABOVE for verdict in verdicts)
-        places = len(history.places.positions) if history.is_map else 0
-        of = f"{places:,} places" if history.is_map else str(history.settings["place"])
-        last = f"{places - alarms:,} certainly below" if history.is_map and history.decided else "nothing yet"
-        if verdicts and not history.is_map:
-            last = f"step {verdicts[-1].step}: {verdict_text(verdicts[-1])}"
-        said = (name, of, f"{history.threshold:,}", shown(history.epsilon), f"{len(history.steps):,}", f"{alarms:,}")
-        table.add_row(*(Text(printable(part)) for part in (*said, last)))
-    return table
-
-
-def write_monitor(
-    history: History, certificate: Mapping[str, Any], folder: Path, name: str, points: Any = None
-) -> None:
-    """Write what was published about one monitor: NAME.csv, NAME.certificate.json and NAME.svg, each all or nothing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    history.write_csv(folder / f"{name}.csv")
-    _write(folder / f"{name}.certificate.json", json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
-    located = points if history.is_map else None
-    _write(folder / f"{name}.svg", chart_svg(monitor_chart(history, points=located)))
-
-
-def read_points(points: Any) -> dict[str, tuple[float, float]]:
-    """Return where places are, by the text of their name; refuse what has no places or no coordinates."""
-    if isinstance(points, Mapping):
-        pairs = [(place, *at) for place, at in points.items() if isinstance(at, tuple | list) and len(at) == 2]
-        return _located(pairs, len(points))
-    if isinstance(points, str | Path):
-        table = _table(Path(points))
-    elif hasattr(points, "columns") and hasattr(points, "__getitem__"):
-        table = {str(name): list(points[name]) for name in points.columns}
-    else:
-        raise _no_points(points)
-    place = next(iter(table), "") if "place" not in table else "place"
-    columns = [next((name for name in table if name.lower() in known), None) for known in (_LATITUDE, _LONGITUDE)]
-    if columns[0] is None or columns[1] is None or place in columns:
-        raise _no_points(list(table))
-    return _located(list(zip(table[place], table[columns[0]], table[columns[1]], strict=True)), len(table[place]))
-
-
-def _located(rows: list[Any], expected: int) -> dict[str, tuple[float, float]]:
-    found: dict[str, tuple[float, float]] = {}
-    for place, lat, lon in rows:
-        try:
-            at = float(lat), float(lon)
-        except (TypeError, ValueError):
-            continue
-        if all(map(math.isfinite, at)):
-            found.setdefault(str(place), at)
-    if expected and not found:
-        raise _no_points("no number among the coordinates")
-    return found
-
-
-def _table(path: Path) -> dict[str, list[Any]]:
-    why = ""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except OSError as fault:
-        rows, why = [], f" that can be read ({system_reason(fault)})"
-    except (UnicodeDecodeError, csv.Error):
-        rows = []
-    if not rows:
-        raise PlanError(f"must be a CSV file with rows{why}", key="points", given=str(path), fix="Check the path.")
-    return {name: [row[name] for row in rows] for name in rows[0] if name}
-
-
-def _no_points(given: Any) -> PlanError:
-    return PlanError(
-        "must have the columns place, lat and lon",
-        key="points",
-        given=given,
-        fix="Give a CSV file, a frame, or {place: (latitude, longitude)}.",
-    )
 
 
 def _over_time(history: History) -> Any:
@@ -356,15 +260,3 @@ def _map_subtitle(history: History, step: int | None = None) -> str:
 def _unit(history: History) -> str:
     visits = history.settings["unit"]["visits"]
     return "one visit" if visits is None else f"one person ({visits} visit{'s' * (visits != 1)})"
-
-
-def _write(path: Path, text: str) -> None:
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise

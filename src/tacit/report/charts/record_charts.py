@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tacit.errors import printable
 from tacit.plan.questions import TrueRecords
 from tacit.release.results.true_records import TrueRecordsRecord
 from tacit.report.charts.chart_parts import (
@@ -12,7 +13,6 @@ from tacit.report.charts.chart_parts import (
     draw,
     interval_rows,
     lying_bars,
-    printable,
     say,
 )
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tacit.amounts import rough, shown_with_decimal
+from tacit.amounts import error_text, shown_with_decimal
+from tacit.errors import printable
 from tacit.plan.explain import Explanation
 from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts import (  # noqa: F401 - they register their questions
@@ -37,7 +38,6 @@ from tacit.report.charts.chart_parts import (
     fitted,
     in_order,
     list_parts,
-    printable,
     say,
     styled,
     tip,
@@ -97,9 +97,9 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     rows: list[Row] = []
     for label, (_, here, plain) in zip(labels, listed, strict=True):
         errors = {kinds[0]: here} if plain is None else {kinds[0]: here, kinds[1]: plain}
-        differs = plain is None or _error_text(here) != _error_text(plain)
+        differs = plain is None or error_text(here) != error_text(plain)
         rows += [
-            {"label": label, "kind": kind, "error": max(error, left), "said": _error_text(error), "differs": differs}
+            {"label": label, "kind": kind, "error": max(error, left), "said": error_text(error), "differs": differs}
             for kind, error in errors.items()
         ]
     spans = [
@@ -181,7 +181,3 @@ def _finish(view: View, record: ReleaseRecord) -> Any:
         said.append(f"{view.are}, epsilon {shown_with_decimal(plan.epsilon)}.")
     drawn = styled(view.layers, question(record), [*said, *view.notes])
     return drawn.properties(description=chart_text(record))
-
-
-def _error_text(error: float) -> str:
-    return "exact" if error == 0 else rough(error, 3)

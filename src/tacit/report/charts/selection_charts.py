@@ -8,6 +8,7 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
+from tacit.errors import printable
 from tacit.plan.questions import Above, Below, TopK
 from tacit.release.results.number_texts import with_interval
 from tacit.release.results.selections import CountVerdict, ItemVerdicts, Ranking
@@ -29,7 +30,6 @@ from tacit.report.charts.chart_parts import (
     labels_of,
     lying_bars,
     number_axis,
-    printable,
     say,
     say_with_ends,
     tips_for,

@@ -1,0 +1,181 @@
+"""From a batch of events to the few numbers that a monitor needs: places, times, and whose visit it was.
+
+A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/sources` knows, an iterable
+of records (mappings, or bare places), or nothing at all. A row has a place, and may have a time, a person and an id of
+the event. Places are read as `rows/cells/readings.py` reads them; rows with an unknown place, or without a person where
+one is asked for, are left out. Persons are told apart by the rule that names of rows have
+(`rows/cells/row_names.py`), in which 7 and "007" are one: one person who counted as two would be seen twice. A state
+that an older Tacit began goes on with people by such texts. Nothing here fails on a cell. Everything returned is
+private.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused, InternalError, Unread
+from tacit.monitor.events.batches import frame_of, unreadable
+from tacit.monitor.events.columns import NAMES, OPTIONAL_TIME, EventColumns, Events, Span
+from tacit.monitor.events.identity import coded
+from tacit.monitor.events.times import TimeColumn
+from tacit.policy.attributes import Attribute
+from tacit.policy.edges.intervals import Intervals
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.readings import Code, DataColumn
+from tacit.rows.cells.row_names import person_name
+from tacit.rows.guard import closed
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import PERSON, Engine
+
+
+def read_events(batch: Any, columns: EventColumns, *, only: int | None = None, span: Span | None = None) -> Events:
+    """Read a batch. `only` is the one place to look at; `span` bounds the times that matter, the end excluded.
+
+    Lines outside the span may still be there; lines without a readable time always are.
+    """
+    if batch is None or (frame := frame_of(batch, columns)) is None:
+        return _nothing(columns)
+    return closed(lambda: _Reader(frame, columns, only, span), unreadable()).read()
+
+
+class _Reader:
+    """One batch in its engine: columns are checked by their names and types, then grouped there and decoded here."""
+
+    def __init__(self, batch: Any, columns: EventColumns, only: int | None, span: Span | None) -> None:
+        self._columns, self._only, self._span = columns, only, span
+        named = [columns.place, columns.person, columns.event, columns.time]
+        declared = frozenset(name for name in named if name is not None)
+        self._engine: Engine = engine_for(batch, lists=frozenset(), declared=declared)
+        schema = closed(self._engine.schema, Unread("the columns of the batch could not be listed"))
+        self._has_time = columns.time is not None and (columns.time in schema or columns.time != OPTIONAL_TIME)
+        wanted = {"c0": columns.place, PERSON: columns.person, "e": columns.event}
+        self._raw = {new: raw for new, raw in wanted.items() if raw is not None}
+        if self._has_time:
+            self._raw["t"] = str(columns.time)
+        for raw in self._raw.values():
+            if raw not in schema:
+                # the columns that are there are not named: of a batch without a header they are somebody's values
+                fix = f"Check the name in the header{' of the file' * self._engine.is_file}."
+                raise DataRefused("must be a column of the batch", column=raw, fix=fix)
+        for name in (PERSON, "e"):
+            if name in self._raw and schema[self._raw[name]].reading == "list":
+                raise DataRefused("must hold one value per row", column=self._raw[name], fix="Name another column.")
+        place = replace(schema[columns.place], raw=columns.place, name="c0")
+        self._code: Code = _places_in(columns.places, place)
+        # names are looked up when they are decoded; a million of them in an expression would be slow
+        self._valid = None if columns.places.item_attribute.measured == "names" else self._code.valid
+        self._time = self._time_column(schema) if self._has_time else None
+
+    def _time_column(self, schema: Mapping[str, DataColumn]) -> TimeColumn:
+        raw = self._raw["t"]
+        native = self._engine.select({"t": raw})
+        dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["t"], unreadable())
+        column, clock = schema[raw], self._columns.clock
+        if dtype == nw.Datetime or dtype == nw.Date:
+            kind = "date" if dtype == nw.Date else "datetime"
+        elif column.reading in ("whole", "wide", "real"):
+            kind = "real" if column.reading == "real" else "whole"
+        elif column.reading == "text":
+            return TimeColumn("text", None, clock)
+        else:
+            raise DataRefused(
+                "must hold whole numbers or dates", column=raw, fix="Convert it, or say time=None to go by batches."
+            )
+        if clock.dates and kind in ("whole", "real"):
+            raise DataRefused("holds numbers, but the clock of the monitor has dates", column=raw, fix="Make it dates.")
+        if not clock.dates and kind in ("date", "datetime"):
+            raise DataRefused(
+                "holds dates, so the monitor needs a clock with dates",
+                column=raw,
+                fix="Say start='2020-03-01', every='1 day' (MapMonitor: at=..), or time=None to go by batches.",
+            )
+        return TimeColumn(kind, getattr(dtype, "time_zone", None), clock)
+
+    def read(self) -> Events:
+        """Group the rows in the engine, then turn the groups into positions, times and names."""
+
+        def collected() -> pa.Table:
+            with self._engine.quiet():
+                return self._grouped().collect(backend="pyarrow").to_arrow()
+
+        table = closed(collected, unreadable())
+        return closed(lambda: self._decoded(table), InternalError("reading events"))
+
+    def _grouped(self) -> Any:
+        frame = nw.from_native(self._engine.select(self._raw)).lazy()
+        if PERSON in self._raw:
+            frame = frame.filter(~nw.col(PERSON).is_null())
+        if self._time is not None:
+            if self._span is not None and (inside := self._time.inside(self._span)) is not None:
+                frame = frame.filter(inside | self._time.missing())
+            if PERSON not in self._raw and "e" not in self._raw and (unit := self._time.unit()) is not None:
+                frame = frame.with_columns(t=nw.col("t").dt.truncate(unit))
+        keys: list[str] = [name for name in (PERSON, "e", "t") if name in self._raw]
+        if self._only is not None:
+            frame = self._with_numbers(frame)
+            if self._valid is not None:
+                frame = frame.filter(self._valid)
+            frame = frame.filter(self._code.atom("", Intervals.points([self._only])))
+            return _counted(frame, keys)
+        # raw cells first: they repeat, so checking and mapping each distinct one costs nothing
+        frame = self._with_numbers(_counted(frame, [*keys, "c0"]))
+        valid, named = self._valid, self._code.keys
+        places = named if valid is None else [nw.when(valid).then(key) for key in named]
+        return frame.select(*keys, "n", *(key.alias(f"k{number}") for number, key in enumerate(places)))
+
+    def _with_numbers(self, frame: Any) -> Any:
+        return self._engine.dialect.with_readings(frame, self._code.numbers)
+
+    def _decoded(self, table: pa.Table) -> Events:
+        lines = table.num_rows
+        rows = np.asarray(table.column("n").cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)
+        if self._only is not None:
+            places = np.full(lines, self._only, dtype=np.int64)
+        else:
+            found = self._code.decode([table.column(f"k{number}") for number in range(len(self._code.keys))])
+            places = np.broadcast_to(found, (lines,)).astype(np.int64)
+        ticks, timed = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=np.bool_)
+        if self._time is not None:
+            ticks, timed = self._time.ticks(table.column("t"))
+        by_name = person_name if self._columns.names == NAMES else str
+        people, names = coded(table.column(PERSON), by_name) if PERSON in self._raw else (None, None)
+        keys: list[str | None] | None = None
+        if "e" in self._raw:
+            numbers, texts = coded(table.column("e"))
+            keys = [texts[number] if number >= 0 else None for number in numbers.tolist()]
+        elif people is not None and self._only is not None:
+            keys = [""] * lines if self._time is None else self._time.keys(table.column("t"), ticks, timed)
+        kept = (rows > 0) & (places >= 0)
+        if people is not None:
+            kept &= people >= 0
+        return Events(rows, places, ticks, timed, people, names, keys, self._has_time).where(kept)
+
+
+def _places_in(places: Attribute, column: DataColumn) -> Code:
+    """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
+    if column.reading in ("time", "list", "other"):
+        return code_of(places, (column,))
+    with contextlib.suppress(DataRefused):
+        return code_of(places, (column,))
+    return code_of(places, (replace(column, reading="text", parsed=False),))
+
+
+def _counted(frame: Any, keys: list[str]) -> Any:
+    if not keys:
+        return frame.select(nw.len().alias("n"))
+    return frame.group_by(*keys).agg(nw.len().alias("n"))
+
+
+def _nothing(columns: EventColumns) -> Events:
+    empty, none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+    has_people, has_keys = columns.person is not None, columns.event is not None or columns.person is not None
+    return Events(
+        empty, empty, empty, none, empty if has_people else None, [] if has_people else None, [] if has_keys else None
+    )
