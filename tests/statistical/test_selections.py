@@ -16,6 +16,7 @@ from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
 from tacit import noise
+from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.draws.selection import draw_output
@@ -100,6 +101,21 @@ def test_outputs_follow_the_law_that_the_plan_states_and_that_of_no_other_epsilo
         wrong = choose(plan.query, plan.policy, plan.epsilon * factor)
         wrong = centred(wrong) if isinstance(plan, BarPlan) and plan.centring is not None else wrong
         assert fit(seen, wrong, counts) < ALPHA, factor
+
+
+def test_the_law_of_the_chosen_counts_begins_one_above_the_bar(monkeypatch):
+    """A law that begins one lower is so near to the right one that thousands of outputs fit both."""
+    plan, counts, _ = LAWS["top 2, falling"]
+    floors, measured = [], TiltedCube.measure
+
+    def noted(law, of):
+        floors.append(law.floor)
+        return measured(law, of)
+
+    monkeypatch.setattr(TiltedCube, "measure", noted)
+    outputs = [draw_output(plan, np.array(counts)) for _ in range(20)]
+    assert floors == [output.bar + 1 for output in outputs]
+    assert len(set(floors)) > 1
 
 
 # ---- errors and intervals -------------------------------------------------------------------------------------------
