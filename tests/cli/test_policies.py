@@ -63,7 +63,7 @@ def test_check_says_how_far_apart_two_records_are(clinic: Path) -> None:
     assert (document["distance"], document["distance_back"]) == (3, 3)
     assert [record["age"] for record in document["path"]] == [30, 35, 40, 42]
     assert document["assumed"] == ["disease", "ward"]
-    assert "Not given, so taken for both: disease flu, ward " in said.out
+    assert "Assumed for both: disease flu, ward " in said.out
     assert "From age 30 to age 42:" in said.out
     absent = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "absent", "--json").document
     assert (absent["cover"], absent["distance"], absent["path"]) == (None, None, [])

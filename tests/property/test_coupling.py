@@ -92,7 +92,7 @@ def test_a_refusal_names_the_facts_and_an_edge():
     policy = Policy(domain, secrets.within(2, "x") | secrets.attributes("s"), known)
     with pytest.raises(PlanError, match="overlaps; the secret edge x 6 -> x 8 changes the histogram of x") as refusal:
         largest_step(histogram("x", "s"), policy)
-    assert "how many people have s == True" in str(refusal.value)
+    assert "how many people satisfy s == True" in str(refusal.value)
     assert "t == True" not in str(refusal.value)  # no secret edge changes it
 
 

@@ -239,10 +239,10 @@ def test_plain_differential_privacy_comes_in_the_form_that_fits_the_policy():
 
 def test_words_say_whose_secret_it_is_and_what_a_replaced_record_costs():
     some = tc.Policy(SMALL, tc.secrets.within(2, "age", where="sick == True")).describe()
-    assert "of people with sick == True, age up to a distance of 2" in some
-    assert "may be told from age 4, sick" not in some
+    assert "of people for whom sick == True, age up to a distance of 2" in some
+    assert "can be distinguished from age 4, sick" not in some
     assert "`within` with `where` protects nobody outside `sick == True`." in some
-    assert "(the first does not have sick == True)" in some
+    assert "(the first does not satisfy sick == True)" in some
     outside = " ".join(tc.Policy(SMALL, tc.secrets.within(2, "age", where="age < 3")).describe().split())
     assert "may change age and so lead to somebody outside `age < 3`; no edge leads back" in outside
     part = " ".join(tc.Policy(SMALL, tc.secrets.taking_part()).describe().split())

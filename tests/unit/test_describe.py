@@ -56,9 +56,10 @@ def test_the_whole_page():
         "  - disease hiv looks like disease flu (disease being hiv is secret)\n"
         "\n"
         "NOT protected at all: a release may tell the first from the second\n"
-        "  - disease flu may be told from disease hiv (disease being flu is not listed as secret)\n"
-        "  - age 40 may be told from age 41 (no secret mentions age)\n"
-        "  - age 40, disease flu may be told from somebody who is not in the data (taking part is public)\n"
+        "  - disease flu can be distinguished from disease hiv (disease being flu is not listed as secret)\n"
+        "  - age 40 can be distinguished from age 41 (no secret mentions age)\n"
+        "  - age 40, disease flu can be distinguished from somebody who is not in the data (taking part is\n"
+        "    public)\n"
         "\n"
         "What is public\n"
         "  - this policy: the attributes, the values they may have, and what is secret\n"
@@ -113,7 +114,7 @@ def test_the_whole_page():
             secrets.pairs([({"disease": "hiv"}, {"disease": "flu"})]),
             "`pairs` protects from the first record to the second only; list the reverse as well if meant.",
         ),
-        (secrets.records("age < 3"), "`records` protects nothing here: no record has age < 3."),
+        (secrets.records("age < 3"), "`records` protects nothing here: no record satisfies age < 3."),
         (secrets.partition("age", width=1), "`partition` protects nothing here: every block of age has one value."),
         (secrets.within("1/2", "age"), "`within` protects nothing here: no two values of age are as close as 0.5."),
         (secrets.attributes("age"), "No secret mentions disease, smoker or clicked: each may be released exactly."),
@@ -154,7 +155,7 @@ def test_nothing_is_said_to_be_exact_where_presence_or_knowledge_forbid_it():
         (secrets.within(5, "age"), knowledge.size(), ""),
         (secrets.within(5, "age"), knowledge.marginal("disease"), ""),
         (secrets.partition("age", blocks=[[17, 18], [19, 20]]), knowledge.count("age < 19"), ""),
-        (secrets.within(5, "age"), knowledge.count("age < 40"), "changes how many people have age < 40"),
+        (secrets.within(5, "age"), knowledge.count("age < 40"), "changes how many people satisfy age < 40"),
         (
             secrets.taking_part(),
             knowledge.size(),
@@ -224,7 +225,7 @@ def test_a_distance_that_is_wider_than_the_domain_is_refused(names, theta, rule)
 def test_knowledge_presence_and_dropped_rows_are_mentioned():
     text = said(secrets.everything(), known=[knowledge.size(1000), knowledge.count("age < 18")])
     assert "how many people there are (1,000)" in text
-    assert "how many people have age < 18" in text
+    assert "how many people satisfy age < 18" in text
     assert "What is known couples people" in text
     assert "who is in the data, and how many they are (presence is public)" in text
     assert "unexpected value" not in text  # every attribute has an `otherwise`
@@ -280,16 +281,16 @@ def test_chains_are_kept_apart_from_what_is_not_protected_at_all():
     assert "age 40 looks like age 46 (at 2 times the epsilon: further apart than 5)" in weakly
     assert "(at 2 times the epsilon: disease and smoker differ at once)" in weakly
     apart = section(text, "NOT protected at all")
-    assert "clicked {} may be told from clicked {6} (no secret mentions clicked)" in apart
+    assert "clicked {} can be distinguished from clicked {6} (no secret mentions clicked)" in apart
     assert "age" not in apart.replace("age 40, disease flu, smoker no", "")
     blocks = describe(Policy(DOMAIN, secrets.partition("age", width=10)))
-    assert "age 37 may be told from age 47" in section(blocks, "NOT protected at all")
+    assert "age 37 can be distinguished from age 47" in section(blocks, "NOT protected at all")
     one_way = describe(Policy(DOMAIN, secrets.pairs([({"disease": "hiv"}, {"disease": "flu"})])))
-    assert "disease flu may be told from disease hiv" in section(one_way, "NOT protected at all")
+    assert "disease flu can be distinguished from disease hiv" in section(one_way, "NOT protected at all")
     round_trip = secrets.pairs([({"disease": "hiv"}, {"disease": "flu"}), ({"disease": "flu"}, {"disease": "other"})])
     back = secrets.pairs([({"disease": "other"}, {"disease": "hiv"})])
     circle = describe(Policy(DOMAIN, round_trip | back))
-    assert "disease flu may be told from disease hiv" not in section(circle, "NOT protected at all")
+    assert "disease flu can be distinguished from disease hiv" not in section(circle, "NOT protected at all")
     assert "disease flu looks like disease hiv (at 2 times the epsilon:" in section(circle, "Protected more weakly")
 
 

@@ -69,10 +69,10 @@ def test_what_would_be_exact_without_a_fact_and_what_a_fact_makes_exact():
     policy = tc.Policy(DOMAIN, tc.secrets.within(2, "age"), [tc.known.count("age < 5")])
     (cost,) = tc.explain(tc.count("sex == 'F'"), policy, 1).knowledge
     assert math.isinf(cost.times)
-    assert "without knowing how many people have age < 5 the answers would be exact" in cost.words
+    assert "without knowing how many people satisfy age < 5 the answers would be exact" in cost.words
     assert cost.document()["times"] == "inf"
     (fixed,) = tc.explain(tc.count("age < 5"), policy, 1).knowledge
-    assert fixed.words == "knowing how many people have age < 5 fixes the answers: no noise is needed"
+    assert fixed.words == "knowing how many people satisfy age < 5 fixes the answers: no noise is needed"
 
 
 def test_facts_that_no_edge_changes_cost_nothing():

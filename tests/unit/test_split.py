@@ -75,7 +75,7 @@ def test_predicates_that_no_edge_changes_are_groups_too():
         (
             tc.Policy(DOMAIN, POLICY.secrets, [tc.known.count("disease == 'hiv'")]),
             "sex",
-            "disease hiv changes what is known (how many people have disease == 'hiv')",
+            "disease hiv changes what is known (how many people satisfy disease == 'hiv')",
         ),
         (
             tc.Policy(DOMAIN, tc.secrets.attributes("sex", "disease"), [tc.known.marginal("sex")]),

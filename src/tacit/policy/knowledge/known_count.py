@@ -53,4 +53,4 @@ class KnownCount(Known):
 
     def words(self) -> str:
         """Say it in plain words."""
-        return f"how many people have {self.where}"
+        return f"how many people satisfy {self.where}"

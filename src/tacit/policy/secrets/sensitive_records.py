@@ -64,7 +64,7 @@ class SensitiveRecords(Secrets):
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that others are not."""
         return Promise(
-            f"everything about people with {self.where}",
+            f"everything about people for whom {self.where}",
             "; nothing about the others",
             "; about the others at twice the epsilon only",
         )
@@ -72,7 +72,7 @@ class SensitiveRecords(Secrets):
     def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return f"no record has {self.where}" if nobody else ""
+        return f"no record satisfies {self.where}" if nobody else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected."""

@@ -84,7 +84,7 @@ class SomePeople(Secrets):
         """Say in plain words what is protected, and of whom."""
         said = self.family.promise(domain)
         return Promise(
-            f"of people with {self.where}, {said.protected}",
+            f"of people for whom {self.where}, {said.protected}",
             f"{said.open}; of the others nothing by this",
             f"{said.weaker}; of the others nothing by this",
         )
@@ -92,7 +92,7 @@ class SomePeople(Secrets):
     def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return self.family.why_empty(domain) or (f"no record has {self.where}" if nobody else "")
+        return self.family.why_empty(domain) or (f"no record satisfies {self.where}" if nobody else "")
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected, and where edges lead out of the people who are."""
@@ -125,8 +125,8 @@ class SomePeople(Secrets):
                 except PolicyError:
                     continue  # more items than one person may have
                 if picked and wanted:
-                    yield replace(found, if_protected=f"{found.if_protected}, and the first has {self.where}")
+                    yield replace(found, if_protected=f"{found.if_protected}, and the first satisfies {self.where}")
                 elif not picked:
-                    yield replace(found, if_not=f"the first does not have {self.where}")
+                    yield replace(found, if_not=f"the first does not satisfy {self.where}")
                     if not wanted:
                         break

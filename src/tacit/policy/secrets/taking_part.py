@@ -78,8 +78,8 @@ class TakingPart(Secrets):
         """Say in plain words what is protected."""
         if self.where is not None:
             return Promise(
-                f"taking part, of people with {self.where}: they look as if they were not in the data, not the other "
-                "way round"
+                f"taking part, of people for whom {self.where}: they look as if they were not in the data, not the "
+                "other way round"
             )
         return Promise(
             "taking part: somebody in the data looks like somebody who is not in it",
@@ -110,7 +110,7 @@ class TakingPart(Secrets):
         if self.where is None:
             return ""
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return f"no record has {self.where}" if nobody else ""
+        return f"no record satisfies {self.where}" if nobody else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say whose taking part is no secret."""

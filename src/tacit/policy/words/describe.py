@@ -317,7 +317,7 @@ def _example_in_words(policy: Policy, example: Example) -> str:
         if example.hidden is None or example.cover is None or example.hidden[name] != example.cover[name]
     ]
     hidden, cover = (_record_in_words(policy.domain, side, changed) for side in (example.hidden, example.cover))
-    link = "looks like" if example.protected else "may be told from"
+    link = "looks like" if example.protected else "can be distinguished from"
     reason = example.reason
     if not example.protected and example.times is not None:
         link = "looks like"

@@ -95,7 +95,7 @@ class Pair:
         shown = record_words(self.policy.domain, somebody, list(self.assumed[:_MOST_SHOWN]))
         more = f" and {len(self.assumed) - _MOST_SHOWN:,} more" if len(self.assumed) > _MOST_SHOWN else ""
         both = " for both" if ABSENT not in (self.hidden, self.cover) else ""
-        return [f"Not given, so taken{both}: {shown}{more}. Name them to ask about other values."]
+        return [f"Assumed{both}: {shown}{more}. Name them to ask about other values."]
 
     def _chain(self) -> str:
         """Return the records of the chain, each by what changes along it."""
