@@ -12,6 +12,7 @@ from line_layouts import matrix
 from tacit.plan.measure.lines.line_sums import LineSums
 from tacit.plan.question import resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
+from tacit.plan.questions.variance import Squares
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
@@ -89,6 +90,11 @@ def _answers(query: Any, domain: Any) -> list[Any]:
     match query:
         case Count():
             return [lambda person: 1]
+        case Squares():
+            return [
+                lambda person, cell=cell: (person[query.name] - query.origin) ** 2 * int(_of(person, query.by) == cell)
+                for cell in product(*(every_value(domain[name]) for name in query.by))
+            ]
         case Total():
             return [
                 lambda person, cell=cell: (

@@ -57,9 +57,10 @@ if TYPE_CHECKING:
     from tacit.plan.questions import top_k as top_k
     from tacit.plan.questions import total as total
     from tacit.plan.questions import true_records as true_records
+    from tacit.plan.questions import variance as variance
     from tacit.plan.sensitivity.steps import LargestStep as LargestStep
     from tacit.plan.sensitivity.steps import largest_step as largest_step
-    from tacit.policy import knowledge as known
+    from tacit.policy import knowledge as known  # noqa: F401 - public by this name
     from tacit.policy import secrets as secrets
     from tacit.policy.attributes import Categories as Categories
     from tacit.policy.attributes import Dates as Dates
@@ -118,6 +119,7 @@ _MODULES: Final = {
         "top_k",
         "total",
         "true_records",
+        "variance",
     ],
     "plan.sensitivity.steps": ["LargestStep", "largest_step"],
     "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
@@ -167,64 +169,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-__all__ = [
-    "ABSENT",
-    "Applications",
-    "BudgetExceeded",
-    "Categories",
-    "DataRefused",
-    "Dates",
-    "Decimals",
-    "Dependence",
-    "Domain",
-    "Explanation",
-    "Flag",
-    "Grid",
-    "Integers",
-    "InternalError",
-    "ItemCounts",
-    "Items",
-    "JobError",
-    "LargestStep",
-    "Ledger",
-    "LedgerError",
-    "MapMonitor",
-    "PlaceMonitor",
-    "PlanError",
-    "Policy",
-    "PolicyError",
-    "Refused",
-    "ReleaseRecord",
-    "RowsCheck",
-    "Session",
-    "TacitError",
-    "__version__",
-    "above",
-    "audit",
-    "below",
-    "check_rows",
-    "clusters",
-    "col",
-    "count",
-    "cumulative",
-    "explain",
-    "histogram",
-    "known",
-    "largest_step",
-    "local",
-    "marginals",
-    "mean",
-    "median",
-    "noise",
-    "plan",
-    "publish",
-    "quantiles",
-    "ranges",
-    "reconstruct",
-    "rectangles",
-    "secrets",
-    "top_k",
-    "total",
-    "true_records",
-    "where",
-]
+__all__ = sorted([*_PLACES, *_WHOLE, "__version__"])

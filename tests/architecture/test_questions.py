@@ -33,6 +33,7 @@ def test_there_are_kinds_to_ask_for() -> None:
         "Ranges",
         "Total",
         "Mean",
+        "Variance",
         "Quantiles",
         "Below",
         "Above",

@@ -217,7 +217,7 @@ NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
     *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
-    *("rectangles", "secrets", "count", "top_k", "total", "where", "local", "plan", "true_records"),
+    *("rectangles", "secrets", "count", "top_k", "total", "where", "local", "plan", "true_records", "variance"),
 }
 
 
@@ -478,6 +478,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "total": (asked(tc.total), "total", set()),
     "total: by": (asked(lambda x: tc.total("age", by=x)), "", set()),
     "mean": (asked(tc.mean), "mean", set()),
+    "variance": (asked(tc.variance), "variance", set()),
     "median": (asked(tc.median), "", set()),
     "quantiles": (asked(lambda x: tc.quantiles("age", x)), "quantiles", set()),
     "clusters": (asked(lambda x: tc.clusters(x, k=2)), "clusters", set()),

@@ -92,6 +92,8 @@ QUERIES = {
     "mean by age": tc.mean("money", by="age"),
     "mean by money": tc.mean("age", by="money"),
     "mean by two": tc.mean("age", by=["sex", "job"]),
+    "variance": tc.variance("age"),
+    "variance by job": tc.variance("age", by="job"),
     "quartiles": tc.quantiles("age", [0.25, 0.5, 0.75]),
 }
 LEVELS = {
@@ -101,6 +103,8 @@ LEVELS = {
     "mean by age": {"area", "line"},
     "mean by money": {"area", "line"},
     "mean by two": {"point", "rule"},
+    "variance": {"point", "rule", "text"},
+    "variance by job": {"point", "rule"},
     "quartiles": {"point", "rule"},
 }
 

@@ -54,6 +54,7 @@ WRITTEN = {
         {"total": {"attribute": "age", "by": ["sex", "sick"]}},
     ],
     "mean": [{"mean": "age"}, {"mean": {"attribute": "age", "by": ["sex"], "where": "sick"}}],
+    "variance": [{"variance": "age"}, {"variance": {"attribute": "age", "by": ["sex"], "where": "sick"}}],
     "median": [{"median": "age"}, {"median": {"attribute": "age", "where": "sick"}}],
     "quantiles": [
         {"quantiles": {"attribute": "age", "at": [0.25, "1/3"]}},

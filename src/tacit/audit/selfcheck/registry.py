@@ -7,7 +7,7 @@ do for one place at one time. Nor do people who answer for themselves, nor table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -25,6 +25,7 @@ from tacit.plan.choose import choose, every_plan
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.questions import (
+    QUESTIONS,
     above,
     below,
     clusters,
@@ -157,7 +158,15 @@ def _table(name: str, method: Method, *modules: str) -> tuple[str, AuditCase]:
     return name, AuditCase(TABLE, modules, method.epsilon, policy, lambda: table_subject(name, method))
 
 
-MECHANISMS: Final[Mapping[str, AuditCase]] = dict(
+def _with_examples(named: Sequence[tuple[str, AuditCase]]) -> dict[str, AuditCase]:
+    """Return these cases, and for each question that none of them asks its example, under the policy of all secrets."""
+    asked = {case.keyword for _, case in named}
+    missing = [question for question in QUESTIONS if question.keyword not in asked]
+    examples = [_case(question.keyword, question.example(_EVERYTHING), _EVERYTHING) for question in missing]
+    return dict([*named, *examples])
+
+
+MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
     [
         _case("count-two-sided", count("sick == True"), _EVERYTHING),
         _case("count-one-sided", count("disease == 'hiv'"), _ONE_WAY),

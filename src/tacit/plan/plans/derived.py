@@ -100,13 +100,17 @@ class Derived(Query):
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
 
+    def check_size(self, policy: Policy) -> None:
+        """Refuse more answers than can be released."""
+        self.counted.check_size(policy.domain)
+
     def never_negative(self, domain: Domain) -> bool:
         """Say no: answers lie in the declared range anyway."""
         return False
 
     def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
         """Return the plan of all parts."""
-        self.counted.check_size(policy.domain)
+        self.check_size(policy)
         parts = self.parts(policy, epsilon)
         if sum(part.epsilon for part in parts) != epsilon:
             raise PlanningFault("parts that do not cost epsilon together")

@@ -9,6 +9,7 @@ In reading order:
     rectangles    the same for two attributes at once, or for a map
     total         sums of numbers
     mean          sums over counts
+    variance      sums and sums of squares over counts
     quantiles     values up to which shares of the people reach: `median` and `quantiles`
     clusters      centres that people lie close to
     true_records  records as they are, where they are no secret
@@ -36,6 +37,7 @@ from tacit.plan.questions.rectangles import RECTANGLES, Rectangles, rectangles
 from tacit.plan.questions.top_k import TOP_K, TopK, top_k
 from tacit.plan.questions.total import TOTAL, Total, total
 from tacit.plan.questions.true_records import TRUE_RECORDS, TrueRecords, true_records
+from tacit.plan.questions.variance import VARIANCE, Variance, variance
 
 QUESTIONS: Final[tuple[Question, ...]] = (
     COUNT,
@@ -46,6 +48,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     RECTANGLES,
     TOTAL,
     MEAN,
+    VARIANCE,
     MEDIAN,
     QUANTILES,
     CLUSTERS,
@@ -70,6 +73,7 @@ __all__ = [
     "TopK",
     "Total",
     "TrueRecords",
+    "Variance",
     "above",
     "below",
     "clusters",
@@ -85,4 +89,5 @@ __all__ = [
     "top_k",
     "total",
     "true_records",
+    "variance",
 ]

@@ -36,37 +36,67 @@ PARTS: Final = 64  # that epsilon is shared out in
 
 
 @dataclass(frozen=True)
-class Mean(Summed, Derived):
+class Moment(Summed, Derived):
+    """A number about the values that people have of an attribute, made of sums over them and of how many they are.
+
+    `several_rows` says what else to ask for where people own several rows.
+    """
+
+    several_rows: ClassVar[str] = ""
+
+    def middle(self, domain: Domain) -> int:
+        """Return the middle of the range, in units."""
+        attribute: Any = domain[self.name]
+        return int((attribute.number(0) + attribute.number(attribute.size - 1)) // 2)
+
+    def sums(self, domain: Domain) -> Total:
+        """Return the sums, each number counted from the middle of the range."""
+        return Total(self.name, self.where, self.by, self.middle(domain))
+
+    def counts(self) -> Linear:
+        """Return the counts of the same people."""
+        return Marginals((self.by,), self.where) if self.by else Count(self.where)
+
+    def check_rows_of_one(self, policy: Policy) -> None:
+        """Refuse people who own several rows."""
+        if policy.per_person > 1:
+            raise PlanError(
+                "must be about one row of each person, since people are counted once and every row is added up",
+                key=self.keyword,
+                given=f"per_person={policy.per_person}",
+                fix=f"Keep one row per person. {self.several_rows}".rstrip(),
+            )
+
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+        return "; for ten times as many it is a tenth of that"
+
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
+        """Return in words what an answer means."""
+        if not self.by:
+            return []
+        if parts[-1].is_exact:
+            return [f"a group without people has no {self.keyword}: its value and its interval are empty"]
+        return [f"a {self.keyword} is about groups that have people; which groups have none is not said exactly"]
+
+
+@dataclass(frozen=True)
+class Mean(Moment):
     """The mean of an attribute over the people; with `by`, one for each cell of these attributes."""
 
     keyword: ClassVar[str] = "mean"
     roles: ClassVar[tuple[str, ...]] = ("sums", "counts")
     measured: ClassVar[tuple[str, str]] = ("a sum", "sums")
+    several_rows: ClassVar[str] = "A `total` over a `count` is the sum of a person, not the mean of a row."
 
     @property
     def counted(self) -> Total:
         """The sums, each number as it stands."""
         return Total(self.name, self.where, self.by)
 
-    def sums(self, domain: Domain) -> Total:
-        """Return the sums, each number counted from the middle of the range."""
-        attribute: Any = domain[self.name]
-        middle = (attribute.number(0) + attribute.number(attribute.size - 1)) // 2
-        return Total(self.name, self.where, self.by, middle)
-
-    def counts(self) -> Linear:
-        """Return the counts of the same people."""
-        return Marginals((self.by,), self.where) if self.by else Count(self.where)
-
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         """Return the plans of the sums and of the counts."""
-        if policy.per_person > 1:
-            raise PlanError(
-                "must be about one row of each person, since people are counted once and every row is added up",
-                key=self.keyword,
-                given=f"per_person={policy.per_person}",
-                fix="Keep one row per person. A `total` over a `count` is the sum of a person, not the mean of a row.",
-            )
+        self.check_rows_of_one(policy)
         sums, counts = self.sums(policy.domain), self.counts()
         whole = sums.plan(policy, epsilon), counts.plan(policy, epsilon)
         share = self._share(*whole)
@@ -107,7 +137,7 @@ class Mean(Summed, Derived):
         low, high = self.range(domain)
         middle = self._middle(domain)
         means = sums.values / np.maximum(counts.values, 1.0)
-        return np.where(_is_nobody(counts), np.nan, middle + np.clip(means, low - middle, high - middle))
+        return np.where(is_nobody(counts), np.nan, middle + np.clip(means, low - middle, high - middle))
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
         """Return the smallest and the largest ratio of a sum and a count that both lie in their intervals.
@@ -120,12 +150,12 @@ class Mean(Summed, Derived):
         middle = self._middle(domain)
         fewest, most = self._interval(counts, sums, level)
         least, largest = self._interval(sums, counts, level)
-        may_be_nobody, is_nobody = fewest <= 0, _is_nobody(counts)
+        may_be_nobody, nobody = fewest <= 0, is_nobody(counts)
         fewest, most = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
         lower = middle + np.clip(np.minimum(least / fewest, least / most), low - middle, high - middle)
         upper = middle + np.clip(np.maximum(largest / fewest, largest / most), low - middle, high - middle)
         lower, upper = np.where(may_be_nobody, low, lower), np.where(may_be_nobody, high, upper)
-        return np.where(is_nobody, np.nan, lower), np.where(is_nobody, np.nan, upper)
+        return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
 
     @staticmethod
     def _interval(part: Released, other: Released, level: float) -> tuple[Floats, Floats]:
@@ -137,7 +167,7 @@ class Mean(Summed, Derived):
 
     def _middle(self, domain: Domain) -> float:
         attribute: Any = domain[self.name]
-        return float(self.sums(domain).origin * attribute.unit)
+        return float(self.middle(domain) * attribute.unit)
 
     def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         """Return the error of sum - mean * count, for a mean that may lie anywhere in the range, over the people."""
@@ -146,20 +176,8 @@ class Mean(Summed, Derived):
         together = sums.variance + self._mean_square(sums) * counts.variance
         return math.sqrt(together) / people * float(attribute.unit)
 
-    def prediction(self) -> str:
-        """Return in words how the expected error depends on the people."""
-        return "; for ten times as many it is a tenth of that"
 
-    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        """Return in words what an answer means."""
-        if not self.by:
-            return []
-        if parts[1].is_exact:
-            return ["a group without people has no mean: its value and its interval are empty"]
-        return ["a mean is about groups that have people; which groups have none is not said exactly"]
-
-
-def _is_nobody(counts: Released) -> Any:
+def is_nobody(counts: Released) -> Any:
     """Say of which cells it is said exactly that nobody is in them."""
     return counts.exact & (counts.values == 0)
 

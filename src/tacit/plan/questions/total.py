@@ -114,22 +114,8 @@ class Total(Summed, Linear):
         if self.weight is None:
             return
         split, _ = self._split(domain, self.weight)
-        cells = self.size(domain) * domain[split].size
-        if cells > MOST_PRODUCTS:
-            raise PlanError(
-                f"must have at most {MOST_PRODUCTS:,} values, here {cells:,}: one sum is made for each",
-                key="total.weight",
-                given=split,
-                fix="Declare a coarser step for one of the two, or ask for fewer cells.",
-            )
         largest = math.prod(_largest(domain[name]) for name in (self.name, self.weight))
-        if largest > LARGEST_PRODUCT:
-            raise PlanError(
-                f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}",
-                key="total.weight",
-                given=self.weight,
-                fix="Declare a coarser step or narrower ends for one of the two.",
-            )
+        check_products(self.size(domain) * domain[split].size, largest, "total.weight", split, self.weight)
 
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at."""
@@ -184,7 +170,7 @@ class Total(Summed, Linear):
         sums = sums.reshape(-1)
         if self.origin:
             sums = sums - self.origin * np.asarray(tallied[1]).astype(object).reshape(-1)
-        return np.array([max(-LARGEST_TOTAL, min(int(one), LARGEST_TOTAL)) for one in sums], dtype=np.int64)
+        return as_sums(sums)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
         """The person's number, times the weight, in the person's cell."""
@@ -247,6 +233,31 @@ class SumResponse:
     def entered(self, move: RecordMove) -> Iterable[Jump]:
         """A sum gains the cover number."""
         return [Jump.of_one(self._number(end)) for end in cover_ends(move).ends]
+
+
+def as_sums(exact: Iterable[Any]) -> Ints:
+    """Return sums cut to what 62 bits hold: cutting never moves two sums further apart."""
+    return np.array([max(-LARGEST_TOTAL, min(int(one), LARGEST_TOTAL)) for one in exact], dtype=np.int64)
+
+
+def check_products(cells: int, largest: int, key: str, split: str, factor: str | None = None) -> None:
+    """Refuse sums of products that are made of more numbers than memory holds, or of too large ones."""
+    if cells > MOST_PRODUCTS:
+        raise PlanError(
+            f"must have at most {MOST_PRODUCTS:,} values, here {cells:,}: one sum is made for each",
+            key=key,
+            given=split,
+            fix="Declare a coarser step for one of the two, or ask for fewer cells."
+            if factor
+            else "Declare a coarser step, or ask for fewer cells.",
+        )
+    if largest > LARGEST_PRODUCT:
+        raise PlanError(
+            f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}",
+            key=key,
+            given=factor or split,
+            fix=f"Declare a coarser step or narrower ends{' for one of the two' if factor else ''}.",
+        )
 
 
 def _largest(attribute: Any) -> int:

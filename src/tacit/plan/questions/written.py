@@ -104,7 +104,9 @@ _NO_QUESTIONS: Final = {
         "Write `quantiles`, with shares of the people: {quantiles: {attribute: age, at: [0.25, 0.5, 0.75]}}.",
     ),
     **dict.fromkeys(("medians",), "Write `median`."),
-    **dict.fromkeys(("variance", "var", "std", "stddev", "mode"), _SPREAD),
+    **dict.fromkeys(("var", "variances"), "Write `variance`."),
+    **dict.fromkeys(("std", "stddev"), "Write `variance`, and take its square root."),
+    **dict.fromkeys(("mode",), _SPREAD),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _ENDS),
     **dict.fromkeys(("sum", "sums"), "Write `total`."),
     **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Charts of questions that are made of several parts: means and quantiles."""
+"""Charts of questions that are made of several parts: means, variances and quantiles."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any
 
 from tacit.amounts import shown
 from tacit.errors import printable
-from tacit.plan.questions import Mean, Quantiles
+from tacit.plan.questions import Quantiles
+from tacit.plan.questions.mean import Moment
 from tacit.policy.domain import Domain
 from tacit.report.charts.chart_parts import ALONE, LEVEL, View, draw, interval_rows, lying_points, say_place
 from tacit.report.charts.linear_charts import cell_words, one_number, part_of, view_by_cell
 
 
 @draw.register
-def _(query: Mean, record: Any) -> View:
-    title = f"mean of {query.name}"
+def _(query: Moment, record: Any) -> View:
+    title, domain = f"{query.keyword} of {query.name}", record.plan.policy.domain
     if not query.by:
-        return one_number(query.name, title, record.values, *record.interval(LEVEL), error=record.digits_for)
-    domain = record.plan.policy.domain
+        unit = query.unit_words(domain)
+        return one_number(unit, title, record.values, *record.interval(LEVEL), error=record.digits_for)
     return view_by_cell(part_of(domain, query.by, record.values, record.interval, title, is_amount=False))
 
 
@@ -33,7 +34,7 @@ def _(query: Quantiles, record: Any) -> View:
 
 
 @say_place.register
-def _(query: Mean, domain: Domain, at: int) -> str:
+def _(query: Moment, domain: Domain, at: int) -> str:
     return cell_words(query.by, domain, at) if query.by else "everyone"
 
 

@@ -1,0 +1,269 @@
+"""`variance`: how far numbers lie from their mean, from noisy sums, sums of squares and counts of the same people.
+
+The variance is that of the people themselves: the mean of the squared distances from the mean, divided by their number
+(not by one less). Numbers are counted from the middle of the declared range, which a variance does not change; then it
+is squares / people - (sums / people)^2.
+
+Guarantee   An interval of level L holds the true variance with probability L at least.
+Assumes     The intervals of the parts hold at their levels; there is somebody, or it is exact that there is nobody.
+Why         The chance to miss is shared equally by the parts that have noise, so that all of them are in their
+            intervals with probability L. For given people n the variance grows with the squares q and falls with the
+            size s of the sums. As a function of n, q / n - s^2 / n^2 grows up to n = 2 s^2 / q and falls from there on:
+            its largest value is there, or at the end that is nearest; its smallest one is at an end. No variance is
+            below zero, or above the square of half of the range (Popoviciu).
+Reference   Popoviciu, Sur les équations algébriques ayant toutes leurs racines réelles, 1935; Bonferroni.
+Checked by  tests/statistical/test_variance.py, tests/property/test_squares.py
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.plan.examples import can_be_added_up, first_attribute
+from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.plans.derived import Released, range_of
+from tacit.plan.question import Floats, Ints, read_where, suffix
+from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question
+from tacit.plan.questions.mean import PARTS, Moment, is_nobody
+from tacit.plan.questions.total import Total, as_sums, by_words, check_products, read_by
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, hidden_ends
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+if TYPE_CHECKING:
+    from tacit.plan.plans.linear import LinearPlan
+
+
+@dataclass(frozen=True)
+class Squares(Total):
+    """The sum over the people of the squared distance of a number from `origin`; with `by`, one in each cell."""
+
+    def check_size(self, domain: Domain) -> None:
+        """Refuse more sums than can be released, or than can be made on the way: one count for each value."""
+        super().check_size(domain)
+        largest = max(abs(self._number(domain, place)) for place in (0, domain[self.name].size - 1)) ** 2
+        check_products(self.size(domain) * domain[self.name].size, largest, "variance", self.name)
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say yes: squares are not."""
+        return True
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of the sums is worth."""
+        return super().unit(domain) ** 2
+
+    def unit_words(self, domain: Domain) -> str:
+        """Return what the values are numbers of."""
+        return f"{self.name} squared"
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"Sum of squares of {self.name}{by_words(self.by)}"
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for: how many people have each number."""
+        return (CellCounts((*self.by, self.name), self.where),)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the sums, cut to what 62 bits hold."""
+        size = domain[self.name].size
+        squares = np.array([self._number(domain, place) ** 2 for place in range(size)], dtype=object)
+        return as_sums(np.asarray(tallied[0]).astype(object).reshape(-1, size) @ squares)
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """The squared distance of the person's number, in the person's cell."""
+        return super().added_by(record, domain) ** 2
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the sums respond to moves."""
+        attribute: Any = domain[self.name]
+        return SquareResponse(domain.axes_of(self.name)[0], self.by, self._number(domain, 0), attribute.spacing)
+
+    def _number(self, domain: Domain, place: int) -> int:
+        attribute: Any = domain[self.name]
+        return int(attribute.number(place)) - self.origin
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"squares({self.name}{by}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class SquareResponse:
+    """The sum of squares in each cell; `first` is the number of the first position, `spacing` from one to the next.
+
+    Somebody who stays in a cell changes its sum by b^2 - a^2. Between positions whose numbers do not change sign this
+    rises with the size of b and falls with that of a; along moves by one distance it is linear. So its ends lie at
+    corners of the possible moves from positions of one sign to positions of one sign.
+    """
+
+    line: Axis
+    cells: tuple[str, ...]
+    first: int
+    spacing: int
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = True
+
+    def _square(self, place: int) -> int:
+        return (self.first + self.spacing * place) ** 2
+
+    def _signs(self, places: Intervals) -> list[Intervals]:
+        """Return the positions whose numbers are not above zero, and those whose numbers are."""
+        turn = -self.first // self.spacing  # the last position whose number is not above zero
+        last = self.line.size - 1
+        halves = [Intervals.of([(0, min(turn, last))])] if turn >= 0 else []
+        halves += [Intervals.of([(max(turn + 1, 0), last)])] if turn < last else []
+        return [places & half for half in halves]
+
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
+        """A sum changes by the difference of the two squares; between two cells, one loses and the other gains."""
+        for hidden in self._signs(move.hidden):
+            for cover in self._signs(move.cover):
+                for start, end in corner_moves(replace(move, hidden=hidden, cover=cover)):
+                    lost, gained = self._square(start), self._square(end)
+                    yield Jump.between(lost, gained) if move.changed else Jump.of_one(gained - lost)
+
+    def left(self, move: RecordMove) -> Iterable[Jump]:
+        """A sum loses the hidden square."""
+        return [Jump.of_one(-self._square(end)) for end in hidden_ends(move).ends]
+
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
+        """A sum gains the cover square."""
+        return [Jump.of_one(self._square(end)) for end in cover_ends(move).ends]
+
+
+@dataclass(frozen=True)
+class Variance(Moment):
+    """The variance of an attribute over the people, divided by their number; with `by`, one for each cell."""
+
+    keyword: ClassVar[str] = "variance"
+    roles: ClassVar[tuple[str, ...]] = ("squares", "sums", "counts")
+    measured: ClassVar[tuple[str, str]] = ("a sum of squares", "sums of squares")
+
+    @property
+    def counted(self) -> Squares:
+        """The sums of squares, each number as it stands."""
+        return Squares(self.name, self.where, self.by)
+
+    def squares(self, domain: Domain) -> Squares:
+        """Return the sums of squares, each number counted from the middle of the range."""
+        return Squares(self.name, self.where, self.by, self.middle(domain))
+
+    def unit_words(self, domain: Domain) -> str:
+        """Return what the values are numbers of."""
+        return f"{self.name} squared"
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked, and what it is divided by."""
+        return f"{super().words(domain)}, divided by the number of people"
+
+    def check_size(self, policy: Policy) -> None:
+        """Refuse more answers than can be released."""
+        self.squares(policy.domain).check_size(policy.domain)
+
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
+        """Return the plans of the sums of squares, of the sums and of the counts."""
+        self.check_rows_of_one(policy)
+        asked = self.squares(policy.domain), self.sums(policy.domain), self.counts()
+        whole = [one.plan(policy, epsilon) for one in asked]
+        shares = _shares(
+            [one.variance * weight for one, weight in zip(whole, self._weights(policy.domain), strict=True)]
+        )
+        return tuple(one.plan(policy, epsilon * share) for one, share in zip(asked, shares, strict=True))
+
+    def _weights(self, domain: Domain) -> tuple[float, float, float]:
+        """Return what the variances of the parts are multiplied by in that of an answer, times people squared.
+
+        That is for small errors, and a mean m and a mean square q that are anywhere in the range: 1 for the squares,
+        (2 m)^2 for the sums and (q - 2 m^2)^2 for the counts, of which the last is about q^2.
+        """
+        attribute: Any = domain[self.name]
+        square = float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
+        return 1.0, 4 * square, square**2
+
+    def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
+        """Return the variances, inside of what is possible; nothing where it is exact that nobody is there."""
+        squares, sums, counts = parts
+        people = np.maximum(counts.values, 1.0)
+        found = squares.values / people - (sums.values / people) ** 2
+        return np.where(is_nobody(counts), np.nan, np.clip(found, *self.range(domain)))
+
+    def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
+        """Return the smallest and the largest variance of squares, sums and counts that lie in their intervals.
+
+        Where there may be nobody, it is the whole range; where there is nobody, nothing.
+        """
+        noisy = sum(not part.exact.all() for part in parts)
+        each = 1 - (1 - level) / max(noisy, 1)
+        (fewest_squares, most_squares), (least, largest), (fewest, most) = (part.interval(each) for part in parts)
+        counts = parts[-1]
+        may_be_nobody = fewest <= 0
+        fewest, most = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
+        near = np.where((least <= 0) & (largest >= 0), 0.0, np.minimum(abs(least), abs(largest)))
+        far = np.maximum(abs(least), abs(largest))
+        # the people with whom the variance is largest
+        turn = np.divide(2 * near**2, most_squares, out=np.full_like(near, np.inf), where=most_squares > 0)
+        people = np.clip(turn, fewest, most)
+        upper = most_squares / people - (near / people) ** 2
+        lower = np.minimum(*(fewest_squares / end - (far / end) ** 2 for end in (fewest, most)))
+        low, high = self.range(domain)
+        lower = np.where(may_be_nobody, low, np.clip(lower, low, high))
+        upper = np.where(may_be_nobody, high, np.clip(upper, low, high))
+        nobody = is_nobody(counts)
+        return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
+
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return zero and the largest variance: half of the people at either end of the range."""
+        low, high = range_of(domain[self.name])
+        return 0.0, ((high - low) / 2) ** 2
+
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
+        """Return the error for small errors of the parts, and numbers that may be anywhere in the range."""
+        domain = parts[0].policy.domain
+        attribute: Any = domain[self.name]
+        together = sum(part.variance * weight for part, weight in zip(parts, self._weights(domain), strict=True))
+        return math.sqrt(together) / people * float(attribute.unit) ** 2
+
+
+def _shares(errors: Sequence[float]) -> list[Fraction]:
+    """Return shares of epsilon for parts with these errors at all of it: about those of the least sum of errors.
+
+    Errors grow like one over the square of a share, so that each share should be as the cube root of the error. A part
+    without an error gets nothing, but for the first one, if none has any.
+
+    >>> [str(share) for share in _shares([8.0, 1.0, 1.0])], [str(share) for share in _shares([0.0, 0.0, 0.0])]
+    (['1/2', '1/4', '1/4'], ['1', '0', '0'])
+    """
+    roots = np.cbrt(np.array(errors) / max(max(errors), np.finfo(np.float64).tiny))
+    parts = [max(1, round(PARTS * float(root / roots.sum()))) if root else 0 for root in roots]
+    largest = int(np.argmax(roots))
+    parts[largest] += PARTS - sum(parts)
+    return [Fraction(part, PARTS) for part in parts]
+
+
+def variance(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Variance:
+    """Ask for the variance of an attribute, divided by the number of people; with `by`, for one in each cell."""
+    return Variance(name, read_where(where), read_by(by, "variance"))
+
+
+VARIANCE: Final = Question(
+    "variance",
+    keys=(ATTRIBUTE, BY, WHERE),
+    read=lambda said: variance(said["attribute"], by=said.get("by", ()), where=said.get("where")),
+    example=lambda policy: variance(first_attribute(policy, "variance", can_be_added_up)),
+    shown=(
+        (
+            "`{variance: income}`, or `{variance: {attribute: income, by: sex}}`",
+            "the variance of a number (divided by the number of people), of all or by cell",
+        ),
+    ),
+)
