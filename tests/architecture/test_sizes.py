@@ -16,7 +16,7 @@ MODULES = sorted(SRC.rglob("*.py"))
 FOLDERS = sorted({file.parent for file in MODULES})
 MOST_MODULES = 15  # of a folder, beside the one that lists them
 # Folders that are larger, with the number that they must not exceed; the aim is to empty this list.
-LARGER = {"plan/leakage": 17, "plan/questions": 17}
+LARGER = {"plan/questions": 17}
 
 
 def name_of(path: Path) -> str:

@@ -14,11 +14,11 @@ from tests.joints import Case, learned_together, random_case
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.plan.leakage import joint_terms
 from tacit.plan.leakage.coalition_budget import alone_bounds
-from tacit.plan.leakage.convex_program import ConvexProgram, solve
-from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
-from tacit.plan.leakage.one_limit import solve_one
+from tacit.plan.leakage.measures import joint_terms
+from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, solve
+from tacit.plan.leakage.optimisers.epsilon_sum import epsilons, solve_sum
+from tacit.plan.leakage.optimisers.one_limit import solve_one
 from tacit.plan.leakage.setting import checked_setting
 
 CASES = [random_case(np.random.default_rng(100 + seed), most=3, sizes=(2, 3)) for seed in range(8)]

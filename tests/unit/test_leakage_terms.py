@@ -13,7 +13,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import PlanError
-from tacit.plan.leakage import joint_terms
+from tacit.plan.leakage.measures import joint_terms
 from tacit.plan.leakage.setting import LeakageSetting, Limit, ReleaseLine, checked_setting
 
 CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(4)]

@@ -26,12 +26,12 @@ import numpy as np
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.coalition_budget import Coalitions, alone_bounds
-from tacit.plan.leakage.convex_program import ConvexProgram, Solved, solve
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
-from tacit.plan.leakage.measured_tables import MeasuredTables
-from tacit.plan.leakage.one_limit import solve_one
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.measured_tables import MeasuredTables
+from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved, solve
+from tacit.plan.leakage.optimisers.epsilon_sum import epsilons, solve_sum
+from tacit.plan.leakage.optimisers.one_limit import solve_one
 from tacit.plan.leakage.posterior_limit import Sure, checked_posterior, largest_posterior
 from tacit.plan.leakage.setting import LeakageSetting, checked_cap, checked_setting, checked_weights, nonnegative
 

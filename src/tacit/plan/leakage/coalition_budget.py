@@ -22,13 +22,13 @@ from functools import partial
 
 import numpy as np
 
-from tacit.plan.leakage.convex_program import ConvexProgram, Solved
-from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Terms
-from tacit.plan.leakage.curved_boxes import Curved, solve_curved
-from tacit.plan.leakage.joint_terms import JointLimit
-from tacit.plan.leakage.measured_tables import MeasuredTables
-from tacit.plan.leakage.mixed_slopes import shows_apart
-from tacit.plan.leakage.monotone_boxes import ROUNDING, RisingLimits, solve_rising
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask, Terms
+from tacit.plan.leakage.measures.joint_terms import JointLimit
+from tacit.plan.leakage.measures.measured_tables import MeasuredTables
+from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved
+from tacit.plan.leakage.optimisers.curved_boxes import Curved, solve_curved
+from tacit.plan.leakage.optimisers.mixed_slopes import shows_apart
+from tacit.plan.leakage.optimisers.monotone_boxes import ROUNDING, RisingLimits, solve_rising
 from tacit.plan.leakage.posterior_limit import Sure
 from tacit.plan.leakage.setting import LeakageSetting
 

@@ -12,8 +12,8 @@ import numpy as np
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.changed_dependence import largest_change
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 from tacit.plan.leakage.posterior_limit import largest_posterior
 from tacit.plan.leakage.setting import LeakageSetting, Limit
 

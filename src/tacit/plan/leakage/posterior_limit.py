@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, word_or_kind
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.posterior_terms import PosteriorLimit
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.posterior_terms import PosteriorLimit
 from tacit.plan.leakage.setting import LeakageSetting
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from tacit.amounts import LARGEST_EPSILON
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
-from tacit.plan.leakage.convex_terms import Floats, Term, Terms, gathered
-from tacit.plan.leakage.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
-from tacit.plan.leakage.measured_tables import MEASURES, MeasuredTables
-from tacit.plan.leakage.posterior_terms import PosteriorLimit, posterior_limit
+from tacit.plan.leakage.measures.convex_terms import Floats, Term, Terms, gathered
+from tacit.plan.leakage.measures.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
+from tacit.plan.leakage.measures.measured_tables import MEASURES, MeasuredTables
+from tacit.plan.leakage.measures.posterior_terms import PosteriorLimit, posterior_limit
 
 EVERYBODY = "everybody"
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.joint_terms import JointLimit, SeenValues
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.joint_terms import JointLimit, SeenValues
 
 
 def shows_apart(limit: JointLimit) -> bool:

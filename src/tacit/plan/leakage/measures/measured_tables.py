@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from tacit.dependence.dependence import Dependence
-from tacit.plan.leakage.convex_terms import Floats, Mask
+from tacit.plan.leakage.measures.convex_terms import Floats, Mask
 
 BLOCK = 128  # cells of a group of attributes that are inferred together
 MEASURES = {

@@ -33,8 +33,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Term
-from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask, Term
+from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 
 MOST_OUTCOMES = 2**20  # cells of the joint of targets and outcomes
 MOST_KNOWN = 2**14  # cells of one convex term

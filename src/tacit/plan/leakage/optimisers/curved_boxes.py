@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.plan.leakage.convex_program import Solved
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.joint_terms import JointLimit
-from tacit.plan.leakage.mixed_slopes import largest_mixed
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.joint_terms import JointLimit
+from tacit.plan.leakage.optimisers.convex_program import Solved
+from tacit.plan.leakage.optimisers.mixed_slopes import largest_mixed
 
 AT_ONCE = 64
 ROUNDS = 120

@@ -24,8 +24,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tacit.plan.leakage.convex_program import ConvexProgram, Solved, solve
-from tacit.plan.leakage.convex_terms import ROUNDING, Floats
+from tacit.plan.leakage.measures.convex_terms import ROUNDING, Floats
+from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved, solve
 
 PIECES = 200  # of a line, where limits are priced
 PRICE_STEPS = 60

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.leakage.convex_program import ConvexProgram, Solved
-from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask
+from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved
 
 Places = npt.NDArray[np.intp]
 _Roots = list[tuple[Floats, Floats]]

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.leakage.convex_program import Solved
-from tacit.plan.leakage.convex_terms import Floats
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.optimisers.convex_program import Solved
 
 Places = npt.NDArray[np.intp]
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.joint_terms import MOST_OUTCOMES, SeenValues, ShownBy
-from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.plan.leakage.measures.joint_terms import MOST_OUTCOMES, SeenValues, ShownBy
+from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 
 _AT_ONCE = 2**20  # cells of all points that are evaluated together
 
