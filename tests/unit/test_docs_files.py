@@ -12,7 +12,10 @@ import pytest
 import yaml
 
 from cli.shell import inside
+from tacit.jobs.case_file import OPTIONS, Case
 from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
+from tacit.jobs.monitor_file import MONITOR_KEYS, file_keys
+from tacit.jobs.table_file import TABLE_KEYS
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.written import KEYWORDS
 from tacit.policy.files.policy_file import POLICY_KEYS, policy_schema, read_policy, write_policy
@@ -66,11 +69,19 @@ def test_every_key_and_every_word_is_on_the_page():
         assert f"  - {fact}" in page, fact
 
 
-def test_the_tables_of_keys_are_those_that_the_keys_make():
-    page = (DOCS / "files.md").read_text(encoding="utf-8")
-    _, *found = page.split(" | meaning | if left out |\n|---|---|---|\n")
-    tables = [table.split("\n\n")[0].split("\n") for table in found]
-    assert tables == [[key.row() for key in keys] for keys in (POLICY_KEYS, Keys.of(Job), Keys.of(JobRelease))]
+@pytest.mark.parametrize(
+    ("page", "tables"),
+    [
+        ("files.md", [POLICY_KEYS, Keys.of(Job), Keys.of(JobRelease)]),
+        ("leakage.md", [(*Keys.of(Case), *OPTIONS)]),
+        ("tables.md", [TABLE_KEYS]),
+        ("monitors.md", [file_keys(), MONITOR_KEYS]),
+    ],
+)
+def test_the_tables_of_keys_are_those_that_the_keys_make(page, tables):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    _, *found = text.split(" | meaning | if left out |\n|---|---|---|\n")
+    assert [table.split("\n\n")[0].split("\n") for table in found] == [[key.row() for key in keys] for keys in tables]
 
 
 def test_the_table_of_queries_is_the_one_that_the_questions_make():

@@ -65,6 +65,7 @@ OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or 
         YamlEntry.real,
         {"type": "number", "minimum": 0, "maximum": 1},
         "How sure any outcome may make.",
+        "no such limit",
         to=("plan", "limits"),
     ),
     Key(
@@ -72,6 +73,7 @@ OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or 
         _numbers,
         {"type": "object", "additionalProperties": _NUMBER},
         "What a release is worth.",
+        "all are worth the same",
         to=("plan",),
     ),
     Key(
@@ -79,6 +81,7 @@ OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or 
         one_of(*MEASURES),
         {"enum": list(MEASURES)},
         "Whether values count, or only what is left out.",
+        "`value`",
         to=("plan", "limits"),
     ),
     Key(
@@ -86,14 +89,32 @@ OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or 
         YamlEntry.yes_or_no,
         BOOLEAN,
         "Whether what an attribute says about itself counts.",
+        "true",
         to=("plan", "limits"),
     ),
-    Key("cap", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, "The largest epsilon.", to=("plan",)),
     Key(
-        "objective", one_of(*OBJECTIVES), {"enum": list(OBJECTIVES)}, "What is made as large as possible.", to=("plan",)
+        "cap",
+        YamlEntry.real,
+        {"type": "number", "exclusiveMinimum": 0},
+        "The largest epsilon.",
+        "no bound",
+        to=("plan",),
     ),
     Key(
-        "drift", YamlEntry.real, _NUMBER, "How far the dependence may move before the plan is made anew.", to=("plan",)
+        "objective",
+        one_of(*OBJECTIVES),
+        {"enum": list(OBJECTIVES)},
+        "What is made as large as possible.",
+        "`releases`",
+        to=("plan",),
+    ),
+    Key(
+        "drift",
+        YamlEntry.real,
+        _NUMBER,
+        "How far the dependence may move before the plan is made anew.",
+        "0",
+        to=("plan",),
     ),
 )
 
@@ -143,7 +164,14 @@ class Case:
         ),
     ]
     limit: Annotated[
-        Any, Key("limit", _limit, _ONE_OR_EACH, "What may be learned, in nats: in all, or for each of some.")
+        Any,
+        Key(
+            "limit",
+            _limit,
+            _ONE_OR_EACH,
+            "What may be learned, in nats: in all, or for each of some.",
+            "no limit; then the epsilons must be given",
+        ),
     ]
     options: Mapping[str, Any]
     job: Job | None

@@ -69,31 +69,46 @@ def _places(entry: YamlEntry) -> list[Any] | None:
     return [place.value() for place in entry.listed()]
 
 
+_BOTH: Final = ("place", "map")
 _EVERY: Final = Key(
     "every",
     YamlEntry.value,
     _MOMENT,
     "How long a step, or the designated time of a map, lasts: 1, or '1 day'.",
-    to=("place", "map"),
+    "1",
+    to=_BOTH,
 )
 _SHARED: Final = Keys(  # the same for every monitor of a file
-    *(
-        Key(name, _name_or_none, TEXT, f"The column, or attribute: {name}.", to=("place", "map"))
-        for name in ("attribute", "item", "person", "event")
+    Key(
+        "attribute",
+        _name_or_none,
+        TEXT,
+        "The attribute whose values are places.",
+        "the one that has the place",
+        to=_BOTH,
     ),
+    Key("item", _name_or_none, TEXT, "The column with the place.", "the one called like the attribute", to=_BOTH),
+    Key("person", _name_or_none, TEXT, "The column that says whose visit it is.", "as the policy says", to=_BOTH),
+    Key("event", _name_or_none, TEXT, "The column with an id of the event, by which duplicates are told.", to=_BOTH),
     Key(
         "time",
         _name_or_none,
         {"type": ["string", "null"]},
         "The column of times; null to go by batches.",
-        to=("place", "map"),
+        "`time`, if there is one",
+        to=_BOTH,
     ),
     Key(
-        "start", YamlEntry.value, _MOMENT, "When the first step begins: a whole number or a quoted date.", to=("place",)
+        "start",
+        YamlEntry.value,
+        _MOMENT,
+        "When the first step begins: a whole number or a quoted date.",
+        "0",
+        to=("place",),
     ),
     replace(_EVERY, to=("place",)),
 )
-_MONITOR_KEYS: Final = Keys(
+MONITOR_KEYS: Final = Keys(
     Key(
         "name",
         _monitor_name,
@@ -106,6 +121,7 @@ _MONITOR_KEYS: Final = Keys(
         YamlEntry.value,
         {"type": ["string", "integer", "boolean"]},
         "One place, watched over time.",
+        "`map` must be given",
         to=("place",),
     ),
     Key(
@@ -113,8 +129,9 @@ _MONITOR_KEYS: Final = Keys(
         _places,
         {"anyOf": [{"const": "all"}, {"type": "array", "minItems": 1, "items": _MOMENT}]},
         "All places, or these, at one designated time.",
+        "`place` must be given",
     ),
-    Key("at", YamlEntry.value, _MOMENT, "When the designated time of a map begins.", to=("map",)),
+    Key("at", YamlEntry.value, _MOMENT, "When the designated time of a map begins.", "all events count", to=("map",)),
     Key(
         "decide_at",
         lambda entry: [step.whole() for step in entry.one_or_more()],
@@ -124,18 +141,30 @@ _MONITOR_KEYS: Final = Keys(
         to=("map",),
     ),
     _EVERY,
-    Key("threshold", YamlEntry.whole, POSITIVE, "Fewer visits than this are safe.", required=True, to=("place", "map")),
+    Key("threshold", YamlEntry.whole, POSITIVE, "Fewer visits than this are safe.", required=True, to=_BOTH),
     Key(
         "epsilon",
         YamlEntry.amount,
         EPSILON_SCHEMA,
         "What the whole life of the monitor costs.",
         required=True,
-        to=("place", "map"),
+        to=_BOTH,
     ),
-    Key("window", YamlEntry.whole, POSITIVE, "For how many steps a visit counts and an alarm silences.", to=("place",)),
     Key(
-        "visits_per_person", YamlEntry.whole, POSITIVE, "How many visits of one person ever count.", to=("place", "map")
+        "window",
+        YamlEntry.whole,
+        POSITIVE,
+        "For how many steps a visit counts and an alarm silences.",
+        "must be given with `place`",
+        to=("place",),
+    ),
+    Key(
+        "visits_per_person",
+        YamlEntry.whole,
+        POSITIVE,
+        "How many visits of one person ever count.",
+        "of a place all; of a map with `person` 1",
+        to=_BOTH,
     ),
 )
 
@@ -157,18 +186,34 @@ class MonitorFile:
             {
                 "type": "array",
                 "minItems": 1,
-                "items": {
-                    **_MONITOR_KEYS.schema(),
-                    "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}],
-                },
+                "items": {**MONITOR_KEYS.schema(), "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}]},
             },
+            "A list of monitors.",
             required=True,
         ),
     ]
-    state: Annotated[Path, Key("state", _path, TEXT, "The folder for the private states.")]
-    out: Annotated[Path, Key("out", _path, TEXT, "The folder for the published verdicts, certificates and charts.")]
+    state: Annotated[
+        Path, Key("state", _path, TEXT, "The folder for the private states.", "the name of the file, with `-state`")
+    ]
+    out: Annotated[
+        Path,
+        Key(
+            "out",
+            _path,
+            TEXT,
+            "The folder for the published verdicts, certificates and charts.",
+            "the name of the file, with `-verdicts`",
+        ),
+    ]
     batches: Annotated[
-        str | None, Key("batches", _pattern, TEXT, "Files of events: a pattern, or a folder. One file is one step.")
+        str | None,
+        Key(
+            "batches",
+            _pattern,
+            TEXT,
+            "Files of events: a pattern, or a folder. One file is one step.",
+            "`--follow` names a folder",
+        ),
     ] = None
     clock: Annotated[
         Clock | None,
@@ -176,16 +221,18 @@ class MonitorFile:
             "steps",
             together,
             {"enum": ["files", "names"]},
-            "The step of a file: one more than the last, or the date or number in its name.",
+            "`files`: a file is one step more than the last. `names`: its name has the date or number of its step.",
+            "`files`",
         ),
     ] = None
     points: Annotated[
-        Path | None, Key("points", _path, TEXT, "A CSV file with the columns place, lat and lon, for the map.")
+        Path | None,
+        Key("points", _path, TEXT, "A CSV file with the columns place, lat and lon, for the map."),
     ] = None
     # a URL may hold a password
     ledger: Annotated[str | None, replace(LEDGER, left_out="nothing is charged")] = field(default=None, repr=False)
-    dataset: Annotated[str | None, replace(DATASET, left_out="must be given with `ledger`")] = None
-    analyst: Annotated[str | None, ANALYST] = None
+    dataset: Annotated[str | None, replace(DATASET, read=YamlEntry.text, left_out="must be given with `ledger`")] = None
+    analyst: Annotated[str | None, replace(ANALYST, read=YamlEntry.text)] = None
     file: str = ""
 
     @property
@@ -317,7 +364,7 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    fields = _file_keys().entries(top)
+    fields = file_keys().entries(top)
     said = Keys.of(MonitorFile).read(fields)
     if "ledger" in said and "dataset" not in said:
         raise fields["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
@@ -336,7 +383,8 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
 _FOLDERS: Final = {"state": "state", "out": "verdicts"}
 
 
-def _file_keys() -> Keys:
+def file_keys() -> Keys:
+    """Return the keys of a monitor file: of the file itself, and those that all its monitors share."""
     return Keys(*Keys.of(MonitorFile), *_SHARED)
 
 
@@ -359,8 +407,8 @@ def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict
         raise entry.refuse("must list a monitor", given=entry.plain(), fix="Add one below, with a dash.")
     found: dict[str, dict[str, Any]] = {}
     for one in entry.listed():
-        own = _MONITOR_KEYS.entries(one)
-        said = _MONITOR_KEYS.read(own)
+        own = MONITOR_KEYS.entries(one)
+        said = MONITOR_KEYS.read(own)
         name = said["name"]
         if name.casefold() in {known.casefold() for known in found}:
             raise own["name"].refuse("must be the name of one monitor only", given=name, fix="Rename it.")
@@ -382,14 +430,14 @@ def _options(
             fix="`place: gym` watches one place over time, `map: all` all places at one time.",
         )
     kind = "map" if "map" in own else "place"
-    for key in _MONITOR_KEYS:
+    for key in MONITOR_KEYS:
         if key.to and kind not in key.to and key.name in own:
             raise own[key.name].refuse(f"is not for a {kind}", fix="Remove it.")
     if kind == "place" and "window" not in own:
         raise one.refuse("must have the key window", given=sorted(own), fix="Add `window: 14`.")
     places = {"places": said["map"]} if kind == "map" else {}
     shared = Keys(*(key for key in _SHARED if kind in key.to)).read(fields)  # a map does not go by the file's clock
-    return {**shared, **_MONITOR_KEYS.handed_to(kind, said), **places}
+    return {**shared, **MONITOR_KEYS.handed_to(kind, said), **places}
 
 
 def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
@@ -417,4 +465,4 @@ def monitor_schema() -> Schema:
     A schema cannot know the policy's places, so the reader refuses more.
     """
     said = "Which places to watch in which events under which policy."
-    return schema_with_policy("Tacit monitors", said, _file_keys(), {})
+    return schema_with_policy("Tacit monitors", said, file_keys(), {})

@@ -36,7 +36,9 @@ def _texts(entry: YamlEntry) -> list[str]:
     return [one.text() for one in entry.one_or_more()]
 
 
-_TABLE_KEYS: Final = Keys(
+_ONE_OF_THREE: Final = "one of retention, epsilon and rho says how often values are kept"
+_PLAIN: Final = "plain perturbation; lam and delta stand together"
+TABLE_KEYS: Final = Keys(
     Key("public", _texts, _NAMES, "The columns that are published as they are.", required=True),
     Key(
         "sensitive",
@@ -45,25 +47,31 @@ _TABLE_KEYS: Final = Keys(
         "The column that is hidden; of several, each is, and their combinations.",
         required=True,
     ),
-    # of these three, one says how often values are kept
-    Key("retention", YamlEntry.amount, _CHANCE, "How likely a record keeps its value.", to=("promise",)),
-    Key("epsilon", YamlEntry.amount, _CHANCE, "What one record may lose at most.", to=("promise",)),
+    Key("retention", YamlEntry.amount, _CHANCE, "How likely a record keeps its value.", _ONE_OF_THREE, to=("promise",)),
+    Key("epsilon", YamlEntry.amount, _CHANCE, "What one record may lose at most.", _ONE_OF_THREE, to=("promise",)),
     Key(
         "rho",
         lambda entry: [one.amount() for one in entry.listed()],
         {"type": "array", "items": _CHANCE, "minItems": 2, "maxItems": 2},
         "What was less likely than the first stays less likely than the second.",
+        _ONE_OF_THREE,
         to=("promise",),
     ),
     Key(
-        "lam", YamlEntry.amount, _CHANCE, "Which error of a frequency, relative to it, is large enough.", to=("groups",)
+        "lam",
+        YamlEntry.amount,
+        _CHANCE,
+        "Which error of a frequency, relative to it, is large enough.",
+        _PLAIN,
+        to=("groups",),
     ),
-    Key("delta", YamlEntry.amount, _CHANCE, "How likely such an error must be.", to=("groups",)),
+    Key("delta", YamlEntry.amount, _CHANCE, "How likely such an error must be.", _PLAIN, to=("groups",)),
     Key(
         "largest_frequency",
         YamlEntry.amount,
         _CHANCE,
         "A public bound on the frequency of any value of a sensitive column.",
+        "1",
         to=("groups",),
     ),
     Key(
@@ -71,14 +79,16 @@ _TABLE_KEYS: Final = Keys(
         YamlEntry.text,
         {"enum": list(CRITERIA)},
         "How the promise about groups is decided.",
+        "`exact`",
         to=("groups",),
     ),
-    Key("method", YamlEntry.text, {"enum": list(METHODS)}, "How the table is made.", to=("groups",)),
+    Key("method", YamlEntry.text, {"enum": list(METHODS)}, "How the table is made.", "`best`", to=("groups",)),
     Key(
         AGAIN,
         YamlEntry.yes_or_no,
         BOOLEAN,
         "Whether to publish it although another table about these columns promises a criterion.",
+        "false",
         to=("choice",),
     ),
     Key(
@@ -92,20 +102,22 @@ _TABLE_KEYS: Final = Keys(
             },
         },
         "What values of public columns become, or ranges of them such as 0..17.",
+        "values stay as they are",
     ),
 )
-_PROMISES: Final = tuple(key.name for key in _TABLE_KEYS if "promise" in key.to)
-_ABOUT_GROUPS: Final = tuple(key.name for key in _TABLE_KEYS if "groups" in key.to)
+_PROMISES: Final = tuple(key.name for key in TABLE_KEYS if "promise" in key.to)
+_ABOUT_GROUPS: Final = tuple(key.name for key in TABLE_KEYS if "groups" in key.to)
 _BOTH: Final = ("lam", "delta")
 _BESIDE_BOTH: Final = tuple(name for name in _ABOUT_GROUPS if name not in _BOTH)
 _TABLE: Final = Key(
     "table",
     together,
     {
-        **_TABLE_KEYS.schema(),
+        **TABLE_KEYS.schema(),
         "dependentRequired": {"lam": ["delta"], "delta": ["lam"], **{key: list(_BOTH) for key in _BESIDE_BOTH}},
         "oneOf": [{"required": [name]} for name in _PROMISES],
     },
+    "The table.",
     required=True,
 )
 
@@ -128,19 +140,19 @@ def read_table_job(path: str | Path) -> TableJob:
 
 def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
-    fields = _TABLE_KEYS.entries(entry)
+    fields = TABLE_KEYS.entries(entry)
     _check_fit_together(entry, fields)
-    said = _TABLE_KEYS.read(fields)
-    promise = dict.fromkeys(_PROMISES) | _TABLE_KEYS.handed_to("promise", said)
+    said = TABLE_KEYS.read(fields)
+    promise = dict.fromkeys(_PROMISES) | TABLE_KEYS.handed_to("promise", said)
     groups = _groups(fields["groups"], policy.domain, said["public"]) if "groups" in fields else None
     with entry.blamed(fields):
         columns = columns_for(policy, said["public"], said["sensitive"], None)
         choice = (
-            private_choice(chosen_channel(columns, **promise), **_TABLE_KEYS.handed_to("groups", said))
+            private_choice(chosen_channel(columns, **promise), **TABLE_KEYS.handed_to("groups", said))
             if "lam" in said
             else uniform_choice(columns, **promise)
         )
-        return plan_table(policy, columns, replace(choice, **_TABLE_KEYS.handed_to("choice", said)), groups)
+        return plan_table(policy, columns, replace(choice, **TABLE_KEYS.handed_to("choice", said)), groups)
 
 
 def _check_fit_together(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> None:
