@@ -17,44 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 
 import tacit as tc
+from tacit_reproductions.document_003.ordered import OrderedHierarchical, best_fan_out
 
 sys.path.insert(0, str(Path(__file__).parent))
 from opendp_tree import opendp_range_variance
 
 VALUES: Final = 4357  # of capital losses in the Adult data, 0 to 4,356
 THETAS: Final = (1, 10, 50, 100, 500, 1000, VALUES)
-FAN_OUTS: Final = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 LONG: Final = 4_000_000
 RANGES: Final = 10_000
-
-
-def published_error(values: int, theta: int, fan_out: int) -> float:
-    """Return the mean squared error of a range at epsilon 1: the ordered hierarchical mechanism, repaired, as it is.
-
-    Counts at the ends of blocks of theta values, a tree in each block without its root, shares by equation 14. A node
-    that c of the values + 1 running counts use is in the differences of c (values + 1 - c) pairs of them.
-    """
-    height, width = 0, min(theta, values)
-    while width > 1:
-        width, height = -(-width // fan_out), height + 1
-    ordered = (4 * (values - min(theta, values)) / (values + 1)) ** (1 / 3)
-    trees = (8 * (fan_out - 1) * height**3 * values / (values + 1)) ** (1 / 3)
-    total = 0.0
-    for start in range(0, values, theta):
-        end = min(start + theta, values)
-        if end < values:  # the counts up to the next end use this one
-            uses = min(theta, values - end)
-            total += 2 * ((ordered + trees) / ordered) ** 2 * uses * (values + 1 - uses)
-        nodes = [(start, end)]
-        while nodes:
-            low, high = nodes.pop()
-            part = -(-(high - low) // fan_out)
-            parts = [(at, min(at + part, high)) for at in range(low, high, part)] if high - low > 1 else []
-            for _, last in parts:
-                uses = high - last  # the running counts behind it that end within its parent
-                total += 2 * (2 * height * (ordered + trees) / trees) ** 2 * uses * (values + 1 - uses)
-            nodes += [node for node in parts if node[1] - node[0] > 1]
-    return total / (values * (values + 1) / 2)
 
 
 def policy_for(theta: int) -> tc.Policy:
@@ -82,7 +53,7 @@ def errors(*, quick: bool) -> dict[str, float]:
     print("epsilon  theta  published  expected  measured  ratio  isotonic  chosen")
     for epsilon in (Fraction(1), Fraction(1, 10)):
         for theta in (10, 100) if quick else THETAS:
-            published = min(published_error(VALUES, theta, fan_out) for fan_out in FAN_OUTS) / float(epsilon) ** 2
+            published = OrderedHierarchical(VALUES, theta, best_fan_out(VALUES, theta)).mean_square(epsilon)
             session = tc.Session(policy_for(theta), people, budget=1000)
             plain, rising = (
                 session.plan(tc.ranges("loss", "all"), epsilon, consistent=consistent) for consistent in (False, True)

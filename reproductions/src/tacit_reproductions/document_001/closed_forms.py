@@ -70,14 +70,6 @@ class BitPair:
         found = -math.log(self.suppressed(seen_epsilon)) if self.suppressed(seen_epsilon) else math.inf
         return found if 0 < found < math.inf else None
 
-    def cancelling_seen_epsilon(self, target_epsilon: float) -> float | None:
-        """Return the epsilon_i with f_1(epsilon_i) exp(epsilon_j) = 1, if there is one.
-
-        With E = exp(epsilon_i): (delta_1 (E - 1) + 1) exp(epsilon_j) = delta_2 (E - 1) + 1, which is linear in E.
-        """
-        slope = self.delta_2 - self.delta_1 * math.exp(target_epsilon)
-        return math.log1p(math.expm1(target_epsilon) / slope) if slope > 0 and target_epsilon > 0 else None
-
     def information(self, epsilon: float) -> float:
         """Return I(X_j; M_i), in nats."""
         suppressed = self.seen_share + math.exp(-epsilon) * (1 - self.seen_share)
