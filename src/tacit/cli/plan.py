@@ -37,7 +37,7 @@ def show_plan(
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
     Exit code 1 if the job would be refused: it costs more than what remains, has no rows, has a policy that the ledger
-    does not take, would tell applications more than a limit, or has files that do not hold what they held.
+    does not take, would tell applications more than a limit, or has files that changed since their first release.
 
     `tacit plan leakage CASE.yaml` shows the epsilons that release the most while nobody learns more than a limit.
     """

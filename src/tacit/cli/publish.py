@@ -13,7 +13,7 @@ from tacit.cli.screen import AsJson, note, show, show_json
 if TYPE_CHECKING:
     from tacit.jobs.table_file import TableJob
 
-NOT_REMEMBERED = "Without a ledger another run does not know of this table; both together would tell more than one."
+NOT_REMEMBERED = "Without a ledger another run does not know of this table; two tables together reveal more than one."
 SIZES = (10, 100, 1_000)  # of groups for which errors are shown before anything is known of the rows
 
 publish_app = typer.Typer(help="Publish tables whose sensitive values are perturbed.", rich_markup_mode=None)

@@ -204,7 +204,7 @@ class _Monitor(ABC):
         """Write one step in one transaction: what the batch adds, the verdict, and that both happened."""
         with self._journal.transaction() as db:
             if self._next(db, None) > at or journal.step_of_batch(db, name) is not None:
-                raise PlanError("was taken meanwhile by another monitor of this process", key="step", given=at)
+                raise PlanError("was already taken by another monitor of this process", key="step", given=at)
             self._counting().count(db, at, events)
             journal.take_step(db, at, name, replayed=is_replayed())
             journal.add_alarms(db, self._decide(db, at))

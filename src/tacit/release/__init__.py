@@ -3,7 +3,7 @@
 In reading order:
 
     session        the order of events: everything is refused or charged before rows are opened
-    publication    what it pays for that is no answer to a question
+    publication    paid outputs that are not answers to questions: tables
     planner        plans, each made once
     leakage_watch  limits on what applications learn from single records
     certificate    what is promised

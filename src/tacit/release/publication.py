@@ -1,4 +1,4 @@
-"""What a session pays for that is no answer to a question: a published table.
+"""Publications: paid outputs that are not answers to questions. Published tables are the only ones.
 
 Guarantee   A session hands true counts only to a publication that was announced here and that nobody changed since: the
             very object, of this very class. Any other thing is refused before anything is charged, without asking it.
@@ -34,7 +34,7 @@ Make = Callable[[Sequence[npt.NDArray[Any]], MakeFrame, str, Receipt | None], ob
 @final
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
+    """A paid output that is made of counts and answers no question: a table. It keeps its own promise.
 
     It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them. It promises
     `epsilon` along the edges of `policy`; `tallies` are counted for it, `title` is what a ledger says about it, and

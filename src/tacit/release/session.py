@@ -143,7 +143,7 @@ class Session:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
         Prints it, unless `show` is False; at a Python prompt, which shows what is returned, only if it is True.
-        Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
+        Also whether it would be refused for limits on what applications learn, or because files have changed.
         Nothing is charged, no row is opened.
         """
         show = _is_for_printing() if show is None else yes_or_no(show, "show")

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.publish.methods.criterion import Bools, Channel, Criterion, not_prevented
+from tacit.release.estimate.cell_estimates import nonnegative as nearest_counts
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -55,7 +56,8 @@ class Method(ABC):
 
     def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
         """Return estimates of the counts of all groups together that are zero or more, and add up (one row)."""
-        return _nearest_counts(self.estimates(published, sizes).sum(axis=0), float(sizes.sum()))[None, :]
+        found = self.estimates(published, sizes).sum(axis=0)
+        return nearest_counts(found, np.zeros(found.size, np.int64), np.array([float(sizes.sum())]))[None, :]
 
     @property
     def appends(self) -> bool:
@@ -109,11 +111,3 @@ class PromisingMethod(Method):
     def leaves_open(self) -> list[str]:
         """What a criterion does not prevent."""
         return not_prevented(self.criterion)
-
-
-def _nearest_counts(counts: Floats, total: float) -> Floats:
-    """Return the nearest counts that are zero or more and add up to the total."""
-    falling = np.sort(counts)[::-1]
-    over = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
-    level = over[np.flatnonzero(falling > over).max(initial=0)]
-    return np.asarray(np.maximum(counts - level, 0.0))

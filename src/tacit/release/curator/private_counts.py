@@ -83,9 +83,8 @@ def _table(found: GroupedRows, names: Sequence[str], table: Names) -> Ints:
     """Add the rows of each combination to its cell."""
     places = [names.index(name) for name in table]
     shape = tuple(len(found.values[place]) for place in places)
-    cells = np.zeros(len(found.counts), dtype=np.int64)
-    for place, size in zip(places, shape, strict=True):
-        cells = cells * size + found.codes[place]
+    codes = [found.codes[place].astype(np.int64) for place in places]
+    cells = np.ravel_multi_index(codes, shape) if shape else np.zeros(len(found.counts), dtype=np.int64)
     # counts below 2^53 are whole as floats
     return np.bincount(cells, found.counts, math.prod(shape)).astype(np.int64).reshape(shape)
 

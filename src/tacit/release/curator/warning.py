@@ -1,4 +1,4 @@
-"""Whom true counts are for: the sentence that everything says which shows them, wherever it is shown."""
+"""The warning that is printed on everything that shows true counts."""
 
 from __future__ import annotations
 

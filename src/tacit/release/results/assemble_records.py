@@ -278,7 +278,7 @@ def _check_keys(plan: RecordsPlan, cells: Positions) -> None:
 
 def _key_twice(plan: RecordsPlan) -> DataRefused:
     return DataRefused(
-        "must name every row once: a key is there twice (that keys are unique is taken as known, and may be said)",
+        "must be unique: a key is there twice (that keys are unique is taken as known, so this reveals nothing)",
         column=", ".join(plan.query.key),
         fix="Remove one of the rows, and ask again: by the same key that costs nothing more. Or add what tells them "
         "apart to the key, which is charged anew; 7 and 7.0, or two times of one day, are one name.",

@@ -196,7 +196,7 @@ class FiledRecords(TrueRecordsRecord):
     _sure_cells: dict[int, int] = field(repr=False)  # by rule: how many rows were sure to be shown
 
     def __reduce__(self) -> NoReturn:
-        raise PlanError("is in a file, which no pickle holds", key="record", fix="Call record.save(folder).")
+        raise PlanError("is stored in a file and cannot be pickled", key="record", fix="Call record.save(folder).")
 
     def labels(self) -> dict[str, Any]:
         """Return the columns that were asked for, and in how many rows each is shown."""
