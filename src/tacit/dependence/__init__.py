@@ -1,15 +1,15 @@
-"""How attributes depend on each other, and what somebody learns who sees some of them released and others not.
+"""How attributes depend on each other, and what an observer learns from those that are released or suppressed.
 
-A dependence is public, as a policy is. Nothing here opens rows; a planner asks how much a release would tell, an audit
-how much one did tell.
+A dependence is public, as a policy is. Nothing here opens rows. A planner asks how much a release would tell; an audit
+asks how much one did tell.
 
 In reading order:
 
     factor          tables with most cells zero, in logarithms
     elimination     exact inference on them
-    given_tables    tables and frames, as people give them
-    given_networks  networks, as people give them
+    given_tables    tables and frames, as people write them
+    given_networks  networks, as people write them
     dependence      a joint distribution of attributes
-    suppression     what somebody believes who sees some attributes released and others not
-    information     every outcome that somebody could see: what they tell on average, and at worst
+    suppression     what an observer of released and suppressed attributes believes
+    information     all outcomes that an observer could see: what they tell on average and at worst
 """

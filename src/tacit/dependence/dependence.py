@@ -1,8 +1,8 @@
-"""How attributes hang together: a joint distribution that an adversary is assumed to know.
+"""How attributes depend on each other: a joint distribution that an adversary is assumed to know.
 
 A dependence is public: a table of probabilities, counts of a public or an earlier data set, or a Bayesian network. One
-that was counted on the private rows themselves carries the mark `unprotected`: nobody has paid for what it says about
-people, so it may be looked at, but not shown, and nothing that is released may follow from it. Whoever counts sets it.
+that was counted on the private rows carries the mark `unprotected`: no budget was paid for what it says about people.
+It may be looked at but not shown, and no release may follow from it. Whoever counts the rows sets the mark.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class Dependence:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What stands first in whatever is shown that follows from it: nothing, if it is public."""
+        """The warning above everything that is shown and follows from it; empty if it is public."""
         return (UNPROTECTED,) if self.unprotected else ()
 
     @cached_property

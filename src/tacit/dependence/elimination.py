@@ -1,7 +1,7 @@
 """Exact inference by elimination: tables are multiplied only around the variable that is summed out next.
 
-The order is greedy: first whatever stands in one table alone, then the variable whose neighbours together have the
-fewest cells. Any order gives the same result; the size of the tables on the way decides whether it can be had.
+The order is greedy: first every variable that is in one table only, then the variable whose neighbours together have
+the fewest cells. Any order gives the same result, but a bad order may need tables that are too large.
 """
 
 from __future__ import annotations

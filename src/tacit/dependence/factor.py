@@ -1,8 +1,8 @@
-"""Tables of weights in which most cells are zero: only the others are held, each with the logarithm of its weight.
+"""Tables of weights in which most cells are zero: only the other cells are held, each with the logarithm of its weight.
 
-Weights such as exp(-1000) come up where a suppression has been seen a thousand times, and still decide between two
-values that are as unlikely as each other. Logarithms keep them apart. A cell of weight zero is left out, so that the
-size of a table is the number of its possible cells and not the product of its sides.
+After a thousand suppressions a weight may be exp(-1000), and it still decides between two values that are both so
+unlikely. Logarithms keep such weights apart. Cells of weight zero are left out, so the size of a table is the number of
+its possible cells and not the product of its sides.
 """
 
 from __future__ import annotations

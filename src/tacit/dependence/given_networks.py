@@ -1,10 +1,10 @@
-"""Bayesian networks as people give them: for each attribute a table, and for one with parents a table for each case.
+"""Bayesian networks as people write them: a table for each attribute, or one for each case of its parents.
 
     {"arrival": {"late": 0.3, "early": 0.7},
      "leaving": {"given": ["arrival"], "table": {"late": {"late": 0.8, "early": 0.2}, "early": {"early": 1}}}}
 
-Several parents nest, in the order in which they are named, as files write it; `{("late", "yes"): {..}}` says the same,
-and so does the pair `(["arrival"], {..})` for parents and table. A case that has probability zero may be left out.
+Several parents nest in the order in which they are named, as in files; `{("late", "yes"): {..}}` means the same, and so
+does the pair `(["arrival"], {..})` of parents and table. A case with probability zero may be left out.
 """
 
 from __future__ import annotations

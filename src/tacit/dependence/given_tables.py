@@ -1,7 +1,7 @@
-"""Tables as people give them: mappings of cells to probabilities, arrays, frames of rows, conditional tables.
+"""Tables as people write them: mappings of cells to probabilities, arrays, frames of rows, conditional tables.
 
-Everything is checked here, once. What is refused names the attribute, the rule, what was given and the fix; a frame may
-hold people's rows, so nothing of its cells is repeated.
+Everything is checked here, once. A refusal names the attribute, the rule, what was given and the fix. A frame may hold
+people's rows, so no refusal repeats its cells.
 """
 
 from __future__ import annotations

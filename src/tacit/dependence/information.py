@@ -1,10 +1,10 @@
 """How much a coalition learns on average and at worst: every outcome that it could see, with its chance.
 
-Guarantee   `outcomes` has P(target, outcome) for every value of the target and every outcome of the attributes seen;
-            mutual information, the worst outcome and freedom from exclusion attacks are read off it, exactly.
+Guarantee   `outcomes` has P(target, outcome) for every value of the target and every outcome of the attributes seen.
+            Mutual information, the worst outcome and freedom from exclusion attacks follow from it exactly.
 Assumes     As suppression; at most 2^22 cells (values of the target times outcomes), more are refused.
-Why         What is seen of attribute i hangs on x_i alone, so its channel is applied along one axis: a sensitive value
-            goes to "nothing", any other to itself with probability 1 - exp(-epsilon_i) and else to "nothing". After n
+Why         What is seen of attribute i depends on x_i alone, so its channel acts along one axis: a sensitive value goes
+            to "nothing", any other to itself with probability 1 - exp(-epsilon_i) and else to "nothing". After n
             questions with fresh coins the value is known unless all n were suppressed, so n questions at epsilon are
             one at n * epsilon. Sensitive values of an attribute that is seen all look alike: one class is enough.
 Reference   Lee and Smith, section V.C: mutual information of bits, sensitive or not. A release shows its value, so that
@@ -104,7 +104,7 @@ def outcomes(
     target_bit: bool = False,
     seen_bits: bool = False,
 ) -> Outcomes:
-    """Return everything that somebody could see of some attributes, with its chance for each value of the target.
+    """Return all that an observer could see of some attributes, with its chance for each value of the target.
 
     `questions` says how often each attribute is asked for (once by default). With `target_bit` the target is only
     sensitive or not; with `seen_bits` an outcome only shows whether there was a release.
@@ -165,7 +165,7 @@ def checked_seen(release: Suppression, seen: Any) -> tuple[str, ...]:
 
 
 def _classes(release: Suppression, name: str, bits: bool) -> tuple[npt.NDArray[np.uint32], tuple[Any, ...]]:  # noqa: FBT001
-    """Return the class of each value of an attribute that is seen, and what each class shows if it is released.
+    """Return the class of each value of a seen attribute, and what each class shows if it is released.
 
     Class 0 has all sensitive values; it stays, empty, where there are none, since a coin may suppress any value.
     """

@@ -1,4 +1,4 @@
-"""What somebody believes who sees some attributes released and others not.
+"""What an observer believes after seeing some attributes released and others suppressed.
 
 Each attribute is released by one-sided randomised response. Asked for attribute i, the release shows its value with
 probability 1 - exp(-epsilon_i) where the value is not sensitive, and nothing where it is. Coins of different attributes
@@ -9,9 +9,9 @@ Guarantee   `posterior` is the conditional distribution, given the dependence an
             exp(-n_i epsilon_i) if x_i is not sensitive and 1 if it is, after n_i suppressions with fresh coins.
 Assumes     The adversary knows the dependence, which values are sensitive and every epsilon, and nothing else; a record
             is one draw from the dependence. With remembered coins any number of questions is one question.
-Why         Given x, what is seen of i hangs on x_i alone (Lemma 1), so likelihoods multiply. A sensitive value is
+Why         Given x, what is seen of i depends on x_i alone (Lemma 1), so likelihoods multiply. A sensitive value is
             suppressed with probability 1, any other with exp(-epsilon_i) each time. A released value says what x_i
-            is; how often it was suppressed before adds a factor that is the same for all x that are left.
+            is; earlier suppressions then add a factor that is the same for every x that is still possible.
             Elimination sums the product exactly, in logarithms.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, Theorems 1 to 4
             for two yes/no attributes; their products of pairwise factors do not hold for three (docs/dependence.md).
@@ -68,7 +68,7 @@ class Suppression:
         return np.array([value in own for value in self.dependence.values[name]], dtype=np.bool_)
 
     def total_epsilon(self, name: str, questions: int) -> float:
-        """Return the epsilon that so many questions about an attribute come to: fresh coins add up."""
+        """Return the epsilon of several questions about an attribute together: fresh coins add up."""
         counted = min(questions, 1) if self.coins == "remembered" else questions
         return self.epsilon[name] * counted if counted else 0.0  # an infinite epsilon, never asked, is nothing
 

@@ -1,16 +1,16 @@
-"""Whether an object is what it says it is: of a class of this package, and so is everything in it.
+"""Whether an object, and everything in it, is of a class of this package.
 
-Texts and numbers of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts) are read once,
-as the plain values that they are, where an object of ours is made (`settle`). What is left of other classes is refused.
+Some texts and numbers are of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts). When
+an object of ours is made, it keeps them as plain values (`settle`). Anything else of another class is refused.
 
 Guarantee   What passes `is_genuine` behaves as the code of this package says: no method of another class is ever asked.
 Assumes     Nobody replaces classes or functions of the package, or writes into frozen objects by force. Whoever runs
-            Python in the process that holds the rows can do both, and can read the rows: this keeps out mistakes and
-            objects that were handed on, not that person (`docs/limits.md`).
+            Python in the process that holds the rows can do both, and can read the rows. So this check keeps out
+            mistakes and objects from elsewhere, but not that person (`docs/limits.md`).
             `as_plain` calls the methods of Python's own classes, so that no derived class has a say in what it returns.
-Why         A plan follows from what a question, a predicate and a policy say when they are asked, and rows are counted
-            by what they say when they are asked again. An object of a derived class may say something else the second
-            time, or that nothing needs hiding; what it then releases is exact, and certified.
+Why         Questions, predicates and policies are asked twice: once for the plan, once when rows are counted. An object
+            of a derived class may answer differently the second time, or say that nothing needs hiding. Its release
+            would then be exact, and certified.
 Checked by  tests/unit/test_genuine.py.
 """
 

@@ -32,12 +32,11 @@ Why         What counts of a data set under a policy, and which of these are nei
             item that goes lets the next one in, and what is known of rows is not known of people. More rows that count
             (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
             count by another `order` or are read from another `item`.
-            Which rows of an owner count follows from `order` and from which attributes no secret edge moves, by the
-            rule of `rows/counts/row_choice.py`. So only policies for which that is the same column and the same
-            attributes
-            surely let the same rows count. Under another rule other rows count, so the rule has a name, `CHOICE`,
-            which is part of the fingerprint of every policy that depends on it: an account that was charged under
-            another rule takes no release under this one.
+            Which rows of an owner count follows from the column `order` and from the attributes that no secret edge
+            moves, by the rule of `rows/counts/row_choice.py`. So only policies with the same such column and the same
+            such attributes surely let the same rows count. Under another rule other rows count, so the rule has a name,
+            `CHOICE`. It is part of the fingerprint of every policy that depends on it: an account that was charged
+            under another rule takes no release under this one.
 Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 """
 
@@ -105,7 +104,7 @@ def _chosen_by(policy: Policy) -> frozenset[str]:
 
 
 def depends_on_choice(policy: Policy) -> bool:
-    """Say whether the promise depends on which rows of an owner count: not where it is about whatever they do."""
+    """Say whether the promise depends on which rows of an owner count; a promise about all of them does not."""
     return policy.person is not None and not _protects_whole_owners(policy, policy)
 
 

@@ -211,9 +211,9 @@ class Policy:
         order: str | None = None,
         item: str | None = None,
     ) -> Policy:
-        """Return the policy that holds where this much is said beside it: what is said there comes first.
+        """Return the same policy with the owners of rows that a job or session names; what it leaves out stays.
 
-        Rows of people who are named there are counted anew: one of each, if no other number is said.
+        If it names the column of people, one row of each counts unless it says another number.
         """
         owner = self.person if person is None else person
         several = per_person if per_person is not None else self.per_person if person is None else 1
@@ -316,7 +316,7 @@ class Policy:
 
 
 def _without_presence(secrets: Secrets) -> Secrets:
-    """Return the families beside `taking_part`, which `presence` says; alone it stays, or nothing would be secret."""
+    """Leave out `taking_part`, since `presence` says it; if it is the only family, keep it."""
     families = tuple(family for family in secrets.families() if family != TakingPart())
     if not families or len(families) == len(secrets.families()):
         return secrets if families else TakingPart()
@@ -328,7 +328,7 @@ def _nearest_presence(given: Any) -> str:
 
 
 def as_policy(given: Any, *, fix: str = "Use tc.Policy.load('policy.yaml').") -> Policy:
-    """Return what was given if it is a policy; anything else may be rows, and is not repeated."""
+    """Return what was given if it is a policy; a refusal does not repeat it, since it may be rows."""
     if not isinstance(given, Policy):
         raise PolicyError(f"must be a Policy, not {kind_of(given)}", key="policy", fix=fix)
     if not is_genuine(given):

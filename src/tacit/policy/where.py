@@ -172,7 +172,7 @@ class Test:
         return Test(self.atoms + other.atoms, (word, self.tree, _shifted(other.tree, len(self.atoms))))
 
     def holds(self, atom_is_true: Callable[[Axis, Intervals], Any], negate: Callable[[Any], Any]) -> Any:
-        """Evaluate the tree; `atom_is_true` may return booleans, arrays or engine expressions."""
+        """Evaluate the tree; `atom_is_true` may return booleans, arrays or expressions of an engine."""
 
         def walk(tree: Tree) -> Any:
             if isinstance(tree, int):

@@ -122,12 +122,12 @@ class Attribute(ABC):
 
     @property
     def item_attribute(self) -> Attribute:
-        """The attribute that what a cell stands for is a value of."""
+        """The attribute whose values the cells stand for: of a set, that of a single item."""
         return self
 
     @property
     def item_numbers(self) -> range | None:
-        """What the items of a set are called where that is numbers in their order; None where it is names."""
+        """The numbers that name the items of a set, in order; None if the items have other names."""
         return None
 
     def with_at_most(self, most: int) -> Attribute:
@@ -160,7 +160,7 @@ class Attribute(ABC):
 
     @property
     def unit(self) -> Fraction | None:
-        """What numbers are counted in when values are added up; None: adding up makes no sense."""
+        """The unit of sums; None if adding up makes no sense."""
         return None
 
     @property
@@ -408,5 +408,5 @@ def alike(name: Value, known: Sequence[Value]) -> str:
 
 
 def is_clip(given: Any) -> bool:
-    """Say whether this is the word for it; anything may be given, and an array compared with a word is no answer."""
+    """Say whether this is the word `clip`; it may be an array, whose comparison with a word has no truth value."""
     return isinstance(given, str) and given == CLIP

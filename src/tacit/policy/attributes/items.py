@@ -84,7 +84,7 @@ class Items(Attribute):
 
     @property
     def size(self) -> int:
-        """Number of possible sets; from 2^100,000 on nobody counts any further, and it is this number."""
+        """Number of possible sets, but 2^100,000 at most."""
         if self.at_most is None:
             return 1 << min(self.count, _MOST_BITS)
         sets = ways = 1

@@ -1,11 +1,11 @@
 """Which records edges lead to, kept as boxes: one set of positions for each axis.
 
-Where every axis moves by a relation of its own, the records that one edge leads to from a box are a box again. So all
-records that k edges lead to are a few boxes, however many records that are. A box that only grows, by the same on
-every edge, is let grow many edges at once: nothing else can happen before one of its ends comes to where some set of
-positions begins or ends.
+If every axis moves by a relation of its own, the records that one edge leads to from a box form a box again. So a few
+boxes hold all records that k edges lead to, however many records there are. If a box only grows, and by the same on
+every edge, many edges are taken at once: nothing else can happen before one of its ends reaches a position where some
+set of positions begins or ends.
 
-Listed pairs are a graph instead: edges from one place each, which are followed one by one (`listed_legs`).
+Listed pairs form a graph instead: each edge starts at one place, and edges are followed one by one (`listed_legs`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Leg:
-    """A part of a chain: so many edges from one place to another, each as far as `reach` allows on each axis."""
+    """A part of a chain: several edges from one place to another, each as long as `reach` allows on each axis."""
 
     start: Places
     end: Places
@@ -65,7 +65,7 @@ class BoxMove:
 
     @cached_property
     def listed(self) -> tuple[Places, Box] | None:
-        """The one place that all of these edges begin at, and where they end, on the axes that they move; or None."""
+        """The one place at which all of these edges begin, and where they end; None if they begin at several."""
         start: Places = {}
         ends: Box = {}
         for axis, relation in self.relations.items():
@@ -101,7 +101,7 @@ class BoxMove:
 
 @dataclass(frozen=True)
 class _Reached:
-    """A box, and how it was come by: from which other, along which edges, and along how many."""
+    """A box, and how it was reached: from which other box, along which edges, and along how many."""
 
     box: Box
     before: _Reached | None = None
@@ -138,7 +138,7 @@ def shortest_legs(moves: Sequence[BoxMove], start: Places, end: Box, effort: int
 
 
 def listed_legs(moves: Sequence[BoxMove], start: Places, end: Box) -> list[Leg] | None:
-    """Return the same where each move begins at one place: a search through a graph whose edges are listed."""
+    """Return a shortest chain if each move begins at one place: a search through a graph whose edges are listed."""
     axes = list(start)
     leading: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[BoxMove, list[list[int]]]]]] = {}
     for move in moves:
@@ -196,7 +196,7 @@ def _within(small: Box, large: Box) -> bool:
 
 
 def _landmarks(axis: Axis, moves: Sequence[BoxMove], end: Intervals) -> list[int] | None:
-    """Return where sets of positions on an axis begin and end; None if that is all over the axis."""
+    """Return the places on an axis where sets of positions begin and end; None if they are all over the axis."""
     found = {0, axis.size - 1, *(at for ends in end for at in ends)}
     for move in moves:
         sets = [move.region[axis]] if axis in move.region else []
@@ -211,7 +211,7 @@ def _landmarks(axis: Axis, moves: Sequence[BoxMove], end: Intervals) -> list[int
 def _undisturbed(
     before: Box, after: Box, landmarks: Mapping[Axis, list[int] | None], visited: Sequence[_Reached]
 ) -> int:
-    """Return how many more edges surely let a box grow as this one did, and do nothing else that is new."""
+    """Return how many more edges surely let a box grow by the same again, with no other effect."""
     room: list[int] = []
     for axis, grown in after.items():
         old = before[axis]

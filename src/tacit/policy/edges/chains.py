@@ -1,18 +1,17 @@
 """How far one record is from another in secret edges: the shortest chain of edges, and what it passes through.
 
-Guarantee   A distance of k comes with a chain of k secret edges, and no shorter one exists; infinity: there is none.
-            Where that would take too long to find out the question is refused, never guessed. Where nothing is known, a
-            pair at distance k is protected at k times the epsilon; where something is, see `Distance.keeps_known`.
+Guarantee   A distance of k comes with a chain of k secret edges, and no shorter chain exists; infinity means that there
+            is no chain. A question that would take too long is refused, never guessed. If nothing is known, a pair at
+            distance k is protected at k times the epsilon; if something is known, see `Distance.keeps_known`.
 Assumes     The policy's shapes are its edges (tests hold them against the definitions, edge by edge).
-Why         Axes that no shape moves stay as they are, so that predicates about them are settled beforehand. Shapes then
-            fall into groups that share no axis; an edge moves one group alone, so that distances of groups add up.
-            Within a group, all records that k edges lead to are kept as boxes (`policy/edges/boxes.py`). A group with
-            nothing
-            but one shared distance has closed forms (`_shared`). Otherwise each axis is first given the whole of a
-            shared distance, and one person any number of items: that can only make chains shorter, so that a chain of
-            real edges between real records which is as short as that is a shortest one. Where there is none, a shared
-            distance leads from a box to one box for each largest way of sharing it, and at last small domains are gone
-            through record by record. Absence is one record more, which nobody reaches but those who may leave.
+Why         Axes that no shape moves stay as they are, so predicates about them are decided first. Shapes then fall into
+            groups that share no axis. An edge moves one group alone, so the distances of groups add up.
+            Within a group, boxes hold all records that k edges lead to (`policy/edges/boxes.py`). A group that has
+            only one shared distance has closed forms (`_shared`). Otherwise the search first gives each axis the whole
+            of a shared distance, and each person any number of items. That can only make chains shorter; so if a chain
+            of real edges between real records is as short, it is a shortest one. If there is none, a shared distance
+            leads from a box to one box for each largest way of sharing it. At last, small domains are searched record
+            by record. Absence is one more record, which only those who may leave can reach.
 Reference   Blowfish privacy, equation 9: the loss grows with the distance in the policy's graph.
 Checked by  tests/property/test_distance.py.
 """
@@ -62,7 +61,7 @@ class Distance(float):
     _last: Sequence[Any]
 
     def __new__(cls, policy: Policy, last: Sequence[Any] = (), *, legs: Sequence[Leg] = ()) -> Distance:
-        """Make one from legs between places and the records that follow them; neither means that there is no chain."""
+        """Make a distance from legs and from the records that follow them; without either there is no chain."""
         edges = sum(leg.edges for leg in legs) + len(last) - (not legs)
         made = super().__new__(cls, edges if legs or last else math.inf)
         made._policy, made._legs, made._last = policy, tuple(legs), tuple(last)
@@ -228,7 +227,7 @@ def _record_at(domain: Domain, places: Mapping[Axis, int]) -> Any:
 
 
 def _is_real(policy: Policy, legs: Sequence[Leg]) -> bool:
-    """Say whether a chain is one of real edges: of no set with too many items, and of no distance that was not shared.
+    """Say whether all edges of a chain are real: no set has too many items, and shared distances are shared.
 
     The first edge of a leg goes as far as any other of it on every axis; items change on legs of one edge alone.
     """
@@ -376,10 +375,10 @@ def _groups(readings: Sequence[_Reading]) -> list[list[_Reading]]:
 
 
 def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Intervals]) -> list[Leg] | None:
-    """Return a shortest chain where all that there is is one distance shared by several axes; None if not known so.
+    """Return a shortest chain if the group has only one distance that several axes share; None if it has more.
 
-    Ways of sharing a distance are closed downwards, so that a chain never need go back on an axis, nor move one that
-    need not move: what is asked for is the least number of ways that add up to at least the differences.
+    If a way of sharing a distance is allowed, so is every smaller one. So a chain never has to go back on an axis, or
+    to move an axis that is in place: the question is how few ways add up to at least the differences.
     """
     only, metric = group[0], group[0].metric
     if len(group) > 1 or metric is None or list(only.regions) != [{}] or len(only.sharing) < len(only.relations):

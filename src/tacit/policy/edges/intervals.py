@@ -153,7 +153,7 @@ class Intervals:
         return Intervals.of(found)
 
     def _all_minus(self, other: Intervals) -> Intervals:
-        """Return all differences; the parts of both become a row of zeros and ones that is convolved."""
+        """Return all differences by a convolution of two rows of zeros and ones."""
         start = min(self.lowest, other.lowest)
         size = max(self.highest, other.highest) - start + 1
         here, there = (each.marks(np.arange(start, start + size)).astype(np.float64) for each in (self, other))

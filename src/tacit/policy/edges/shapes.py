@@ -77,7 +77,7 @@ class Metric:
         return self.spent(distances) <= (self.theta**2 if self.kind == "l2" else self.theta)
 
     def steps_left(self, distances: list[Fraction], spacing: Fraction | int) -> int:
-        """Return how many positions one more axis may move when the others move by these; -1 if they went too far."""
+        """Return how many positions one more axis may move if the others move this far; -1 if that is too far."""
         if not self.allows(distances):
             return -1
         if self.kind == "linf":

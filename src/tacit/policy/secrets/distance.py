@@ -113,7 +113,7 @@ class Within(Secrets):
             )
 
     def _width(self, domain: Domain) -> Fraction | None:
-        """Return how wide all of the attributes together are: no theta needs to be larger. None where sets are."""
+        """Return the width of all attributes together: no larger theta is needed. None if there are sets."""
         if any(domain[name].is_set for name in self.names):
             return None
         axes = [axis for name in self.names for axis in domain.axes_of(name)]

@@ -34,8 +34,8 @@ MOST_NAMES = 3  # attributes of one family that get examples of their own
 class Promise:
     """What a family protects, in words, and what it leaves open.
 
-    `open` is said where everybody is known to be in the data; `weaker` is what is true of the same where anybody might
-    not be in it, so that any two records look alike at twice the epsilon, by way of absence.
+    `open` holds if everybody is known to be in the data. `weaker` holds instead if anybody might be absent: then any
+    two records look alike at twice the epsilon, by way of absence.
     """
 
     protected: str
@@ -67,7 +67,7 @@ class PolicyContext:
 
 @dataclass(frozen=True)
 class ExamplePair:
-    """Two records worth showing, with the reason for either answer; no reason means: then do not show it."""
+    """Two records worth showing, with the reason for either answer; without a reason it is not shown."""
 
     hidden: Fields | None
     cover: Fields | None
@@ -133,7 +133,7 @@ class Secrets(ABC):
         return SomePeople(self, people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return some of these edges, as a family of their own, that leave these attributes alone; None if unknown."""
+        """Return a family of some of these edges, all of which leave these attributes alone; None if unknown."""
         return None
 
     def canonical(self, domain: Domain) -> Secrets:
@@ -179,7 +179,7 @@ class Secrets(ABC):
         return self.promise(domain).words()
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why the family surely has no edge at all; nothing where it has one, or may have."""
+        """Say why the family surely has no edge; the empty text if it has one, or may have."""
         return ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:

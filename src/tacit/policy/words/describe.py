@@ -84,7 +84,7 @@ def protected_examples(policy: Policy) -> list[Example]:
 def _through_a_chain(policy: Policy, hidden: Any, cover: Any) -> tuple[int | None, bool]:
     """Return how many edges the shortest chain has, if one is known, and whether there surely is none.
 
-    Where a known fact may change nothing is claimed: the data sets in the middle of a chain would have to fit it.
+    If a known fact may change, nothing is claimed: the data sets in the middle of a chain would have to fit the fact.
     """
     if policy.coupling_facts:
         return None, False
@@ -120,7 +120,7 @@ def describe(policy: Policy) -> str:
 
 
 def description(policy: Policy) -> list[Section]:
-    """Return the same as data: what it is about, and then each heading that has something below it."""
+    """Return the description as data: what the policy is about, and each heading that has something below it."""
     examples = protected_examples(policy)
 
     def listed(wanted: Callable[[Example], bool]) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def rows_in_words(policy: Policy) -> str:
 
 
 def of_the_rows_counted(policy: Policy) -> str:
-    """Say which rows a number or an interval is about: exact is only what is said of these."""
+    """Say about which rows a number or an interval is exact."""
     if policy.person is None:
         return "of the rows that the domain keeps, with the values it gives them"
     many, by = policy.per_person, policy.order
@@ -371,7 +371,7 @@ def edge_that_changes(fact: Known, policy: Policy) -> str:
 
 
 def _pairs_at(fact: Known, policy: Policy) -> Iterator[tuple[Any, Any]]:
-    """Go through pairs of records: those that a description shows, then such at which a fact changes."""
+    """Go through pairs of records: those that a description shows, then pairs between which a fact may change."""
     domain = policy.domain
     shown = [(example.hidden, example.cover) for example in protected_examples(policy) if example.protected]
     yield from shown
