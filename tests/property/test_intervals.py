@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,8 @@ sets = st.frozensets(st.integers(-30, 30))
 
 
 def members(found: Intervals) -> set[int]:
-    assert found == Intervals.of(found.parts)  # sorted, disjoint, joined
+    assert found == Intervals.of(found.parts)
+    assert all(high + 1 < low for (_, high), (low, _) in pairwise(found))  # sorted, disjoint, joined
     return {position for low, high in found for position in range(low, high + 1)}
 
 
