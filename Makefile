@@ -77,7 +77,7 @@ audit: $(TOOLS) java
 	$(BIN)/tacit audit all
 	$(PYTEST) -m slow || [ $$? -eq 5 ]
 	TACIT_EXAMPLES=fresh $(PYTEST) -m "not slow" tests/statistical tests/property tests/fuzz \
-	  tests/unit/test_row_check.py tests/unit/test_where.py
+	  tests/unit/release/test_row_check.py tests/unit/policy/test_where.py
 
 bench: $(TOOLS)
 	@for file in reproductions/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done

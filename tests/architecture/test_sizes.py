@@ -1,4 +1,4 @@
-"""The package stays in hand: a folder is a room of few modules, and the name of a class means one thing."""
+"""The package stays in hand: rooms of few modules, tests that mirror them, and one meaning for the name of a class."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from architecture.syntax import nodes_of
 
 SRC = Path(tacit.__file__).parent
 MODULES = sorted(SRC.rglob("*.py"))
+UNIT = Path(__file__).parents[1] / "unit"
 FOLDERS = sorted({file.parent for file in MODULES})
 MOST_MODULES = 15  # of a folder, beside the one that lists them
 # Folders that are larger, with the number that they must not exceed; the aim is to empty this list.
@@ -45,3 +46,12 @@ def test_larger_folders_are_still_larger() -> None:
 
 def test_a_class_name_means_one_thing() -> None:
     assert {name: files for name, files in classes().items() if len(files) > 1} == {}
+
+
+def test_unit_tests_stand_where_the_package_has_what_they_test() -> None:
+    """In a folder for each room; a test of a module that belongs to no room is named as it is."""
+    tests = [file.relative_to(UNIT) for file in sorted(UNIT.rglob("test_*.py"))]
+    alone = [SRC / file.name.removeprefix("test_") for file in tests if file.parent == Path()]
+    rooms = {SRC / file.parent for file in tests if file.parent != Path()}
+    assert [str(path) for path in alone if not path.is_file()] == []
+    assert [str(room) for room in sorted(rooms) if not (room / "__init__.py").is_file()] == []

@@ -8,7 +8,7 @@ Guarantee   The whole file is read and checked before anything else happens. A d
 Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
 Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
             is released. A key that is misspelled or left out is refused, never guessed.
-Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
+Checked by  tests/unit/jobs/test_case_file.py, tests/cli/test_leakage_commands.py.
 """
 
 from __future__ import annotations

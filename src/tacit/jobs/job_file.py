@@ -4,7 +4,7 @@ Guarantee   The whole file is read and every query checked against the policy's 
             Nothing is opened but the job file and its policy.
 Assumes     The job file is trusted as much as the command that runs it: it names files to read and a folder to write.
 Why         What a job says is what somebody reviewed: a key that is misspelled or left out is refused, never guessed.
-Checked by  tests/unit/test_job.py, tests/fuzz/test_fuzz.py.
+Checked by  tests/unit/jobs/test_job.py, tests/fuzz/test_fuzz.py.
 """
 
 from __future__ import annotations

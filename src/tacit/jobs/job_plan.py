@@ -4,7 +4,7 @@ Guarantee   Nothing is charged and no row is opened: plans are made of the polic
             and of the rows only the names of files and columns are looked at.
 Assumes     What is found here may change before the job runs, so whoever runs it asks again.
 Why         A job is refused for what it says, for what it costs and for where it would write before anybody pays.
-Checked by  tests/unit/test_job.py, tests/unit/test_plans.py, tests/cli/test_startup.py.
+Checked by  tests/unit/jobs/test_job.py, tests/unit/release/test_plans.py, tests/cli/test_startup.py.
 """
 
 from __future__ import annotations

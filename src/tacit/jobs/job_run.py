@@ -6,7 +6,7 @@ Guarantee   Everything that can be refused is refused before anything is charged
             what is left.
 Assumes     `jobs/job_file.py` for what a job says.
 Why         A job that stops in the middle has spent budget for results that nobody asked for by themselves.
-Checked by  tests/unit/test_job.py, tests/unit/test_publish.py, tests/contract/test_job_races.py.
+Checked by  tests/unit/jobs/test_job.py, tests/unit/report/test_publish.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations

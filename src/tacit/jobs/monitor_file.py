@@ -6,7 +6,7 @@ Guarantee   Everything that can be refused is refused before anything is charged
 Assumes     The file is trusted as much as the command that runs it: it names files to read and folders to write.
 Why         Each monitor charges the ledger for its own place or time; the ledger adds up. One file of events is one
             step of every monitor. A file is known by its name, so a run that broke off goes on where it was.
-Checked by  tests/unit/test_monitor_file.py, tests/cli/test_monitor.py.
+Checked by  tests/unit/jobs/test_monitor_file.py, tests/cli/test_monitor.py.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ Why         Composition adds epsilons, over analysts too, since analysts may poo
             edges, so a charge whose policy covers the account's counts in full there, and no other charge does.
             One locked transaction reads the sums, compares, appends the entry and moves the sums and the head.
 Reference   docs/decisions/0005-ledger.md: charged before rows are read.
-Checked by  tests/unit/test_ledger.py, tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py,
-            tests/contract/test_job_races.py.
+Checked by  tests/unit/ledger/test_ledger.py, tests/contract/test_ledger_backends.py,
+            tests/contract/test_ledger_processes.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations

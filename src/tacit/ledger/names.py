@@ -8,7 +8,7 @@ Why         A name decides whose budget is charged: a second spelling would be a
             ledgers keep their names. Which spelling holds is decided by who came first.
 Limits      Letters that look alike beyond the table (there are thousands) and names that only sound alike.
 Reference   Unicode Technical Standard 39, section 4: names are compared by a skeleton.
-Checked by  tests/unit/test_ledger_names.py.
+Checked by  tests/unit/ledger/test_ledger_names.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ Guarantee   What `check` refuses is what `pay` would refuse, with the same sente
 Why         In one transaction, everything is looked at before anything is written: who may charge the accounts, their
             policies, their budgets, then each clause. What takes long is worked out before the ledger is locked:
             clauses prepare, and policies are compared when a transaction has found that they must be.
-Checked by  tests/unit/test_ledger.py, tests/unit/test_applications.py, tests/contract/test_application_races.py
+Checked by  tests/unit/ledger/test_ledger.py, tests/unit/ledger/test_applications.py,
+            tests/contract/test_application_races.py
 """
 
 from __future__ import annotations

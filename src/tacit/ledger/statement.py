@@ -6,7 +6,7 @@ Assumes     Each release keeps its epsilon along the edges of the policy that it
 Why         Epsilons add up. Every charge to an account is under the account's policy or one that covers it (the ledger
             refuses any other), so that each edge of the account's policy is an edge of all of them: these are the edges
             that the sum is about. An edge of some of the policies alone is protected by those releases and by no other.
-Checked by  tests/unit/test_ledger_statement.py.
+Checked by  tests/unit/ledger/test_ledger_statement.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         BEGIN IMMEDIATE takes the write lock before the first read. synchron
             rollback journal goes, so that a commit survives a power cut. secure_delete overwrites expired visits. The
             lock between processes is an exclusive transaction on an empty database beside the state; the operating
             system ends it with the process.
-Checked by  tests/unit/test_monitor_journal.py, tests/contract/test_monitor_crash.py.
+Checked by  tests/unit/monitor/test_monitor_journal.py, tests/contract/test_monitor_crash.py.
 
 Tables called `public_..` hold what was published, and nothing else: they may be exported. Tables called `private_..`
 hold visits that still count, who was counted, and which batches were taken.

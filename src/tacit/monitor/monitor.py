@@ -21,8 +21,8 @@ Why         "Certainly below" only becomes more likely when a visit is taken awa
             published verdicts alone.
 Reference   Takagi, Cao, Yoshikawa, Asymmetric Differential Privacy, 2020, Algorithms 3 and 4, repaired: the pause there
             depends on the data, and several visits of a person are not accounted for.
-Checked by  tests/unit/test_monitor.py, tests/property/test_monitor_loss.py, tests/property/test_monitor_policy.py,
-            tests/contract/test_monitor_crash.py.
+Checked by  tests/unit/monitor/test_monitor.py, tests/property/test_monitor_loss.py,
+            tests/property/test_monitor_policy.py, tests/contract/test_monitor_crash.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Guarantee   `uniform_below`, `bernoulli` and `permutation` are exact, given an i
 Assumes     The keystream (`noise/keystream.py`).
 Why         Rejection takes away the few words that would make some results more likely than others.
 Reference   Lemire, Fast Random Integer Generation in an Interval, arXiv:1805.10941.
-Checked by  tests/unit/test_noise.py, tests/statistical/test_noise.py.
+Checked by  tests/unit/noise/test_noise.py, tests/statistical/test_noise.py.
 """
 
 from __future__ import annotations

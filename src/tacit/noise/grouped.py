@@ -8,7 +8,7 @@ Why         Entries are independent, and each has discrete Laplace noise (`noise
             ratio under a move by m is at most m / scale, and is that at all points beyond both ends of the move.
             There are outputs beyond the ends of every entry at once, so the costs of entries add up.
 Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, arXiv:0811.2841.
-Checked by  tests/unit/test_grouped_noise.py, tests/property/test_line_sums.py
+Checked by  tests/unit/noise/test_grouped_noise.py, tests/property/test_line_sums.py
 """
 
 from __future__ import annotations

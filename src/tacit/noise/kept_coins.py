@@ -14,7 +14,7 @@ Why         Digits of U and of 1 - exp(-epsilon) are compared 64 at a time; only
             once in 2^128 coins.
 Reference   NIST FIPS 197 (AES); RFC 2104 (HMAC); Bellare, Kilian, Rogaway, The security of the cipher block chaining
             message authentication code, 2000.
-Checked by  tests/unit/test_kept_coins.py, tests/statistical/test_kept_coins.py
+Checked by  tests/unit/noise/test_kept_coins.py, tests/statistical/test_kept_coins.py
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         One key serves REKEY_AFTER = 2^24 bytes, that is 2^20 blocks: blocks
             thread owns a stream. Every read compares the process id and a counter that the fork hook raises; either
             one sees a fork.
 Reference   NIST SP 800-38A (counter mode); NIST SP 800-90A, section 10.2.1 (why to change keys).
-Checked by  tests/unit/test_noise.py.
+Checked by  tests/unit/noise/test_noise.py.
 """
 
 from __future__ import annotations

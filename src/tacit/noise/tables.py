@@ -13,7 +13,7 @@ Why         Inverse distribution function: the value is the number of thresholds
             last digits come from one table each, and what remains is geometric with scale s/256, s/65536, ..
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapters III.2 and X.2; Canonne, Kamath, Steinke,
             The Discrete Gaussian for Differential Privacy, arXiv:2004.00010 (exact discrete Laplace).
-Checked by  tests/unit/test_noise.py, tests/statistical/test_noise.py.
+Checked by  tests/unit/noise/test_noise.py, tests/statistical/test_noise.py.
 """
 
 from __future__ import annotations

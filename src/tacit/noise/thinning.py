@@ -17,7 +17,7 @@ Why         Halving: of n fair coins, the number of heads is the sum over the bi
             fills in what lies between, so that no last digit tells the weight.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapter X.4; Farach-Colton, Tsai, Exact sublinear
             binomial sampling, Algorithmica 73 (2015) (halving).
-Checked by  tests/unit/test_thinning.py, tests/statistical/test_thinning.py.
+Checked by  tests/unit/noise/test_thinning.py, tests/statistical/test_thinning.py.
 
 The work of a draw grows with the logarithm of a count, so how long it takes tells about how large counts are; see
 docs/limits.md on time.

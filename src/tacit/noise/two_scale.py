@@ -13,7 +13,7 @@ Why         On each side of zero the law is geometric, so the ratio of neighbour
             after them is a failure with chance (1 - a)/(1 - a^t), and else a success, after which all starts anew. The
             remainder by t of a geometric of scale t * s is zero with just that chance.
 Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, arXiv:0811.2841.
-Checked by  tests/unit/test_distributions.py, tests/unit/test_noise.py, tests/statistical/test_noise.py,
+Checked by  tests/unit/noise/test_distributions.py, tests/unit/noise/test_noise.py, tests/statistical/test_noise.py,
             tests/property/test_noise_loss.py.
 
 Numbers are accurate to 1e-12, relative, for probabilities down to 1e-300; a mean to 1e-12 of the larger scale.

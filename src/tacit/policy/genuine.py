@@ -11,7 +11,7 @@ Assumes     Nobody replaces classes or functions of the package, or writes into 
 Why         Questions, predicates and policies are asked twice: once for the plan, once when rows are counted. An object
             of a derived class may answer differently the second time, or say that nothing needs hiding. Its release
             would then be exact, and certified.
-Checked by  tests/unit/test_genuine.py.
+Checked by  tests/unit/policy/test_genuine.py.
 """
 
 from __future__ import annotations

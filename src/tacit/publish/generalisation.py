@@ -6,7 +6,7 @@ Assumes     A map that is given was made up without looking at the rows, or from
 Why         Which values are merged is published with the table. If it follows from sensitive values, a table tells them
             by the names of its groups, whatever the perturbation is: two data sets that differ in one record may have
             different groups, which no epsilon bounds.
-Checked by  tests/unit/test_generalise.py.
+Checked by  tests/unit/publish/test_generalise.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         Edges between neighbours change one person's record: one row, since 
             mixture, over who is picked of a set, of tables in which that set has one record: whatever the values of all
             its members change to, each part of the mixture changes by epsilon at most, and so does the whole.
 Reference   Blowfish privacy, section 8 (constraints couple people).
-Checked by  tests/unit/test_published_tables.py.
+Checked by  tests/unit/publish/test_published_tables.py.
 """
 
 from __future__ import annotations

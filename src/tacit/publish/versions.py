@@ -16,7 +16,7 @@ Why         Each record is perturbed by itself, and what is published of old rec
             Tables beside this one are another matter: a session holds versions against them
             (`ledger/clauses/tables.py`).
 Reference   docs/tables.md.
-Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.py.
+Checked by  tests/unit/publish/test_table_versions.py, tests/unit/publish/test_published_tables.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Assumes     `plan/draws/thresholds.py` for one question. Counts of answers are k
 Why         Each question is decided with epsilon / at_most. A certain verdict that stands alone never becomes less
             likely along an edge, so it costs nothing; any other answer costs at most epsilon / at_most, and there are
             at most `at_most` of them: the next question is refused. The budget is charged when the asking begins.
-Checked by  tests/unit/test_asking.py
+Checked by  tests/unit/release/test_asking.py
 """
 
 from __future__ import annotations

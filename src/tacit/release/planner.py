@@ -7,7 +7,7 @@ Assumes     Nobody writes into the fields of a frozen object by force.
 Why         A plan says which noise is added. One that was changed (`dataclasses.replace`), came out of a file or was
             made under another policy might add too little; it would be charged as if it had not. So a plan counts only
             as the very object that a planner made.
-Checked by  tests/unit/test_plans.py.
+Checked by  tests/unit/release/test_plans.py.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Assumes     Whoever announces a publication keeps its promise: of modules of thi
 Why         What sees true counts decides what leaves. An object that only looks like a publication could return them,
             for any price. So one counts only as the very object that was announced, as a plan does
             (`release/planner.py`): a copy, one that was changed and one of a derived class are none.
-Checked by  tests/unit/test_publications.py, tests/architecture/test_private_doors.py.
+Checked by  tests/unit/release/test_publications.py, tests/architecture/test_private_doors.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         The session has always been charged at least as much as any single g
             or loses the split has paid too much and never too little: a new split begins at nothing, and charges add
             up.
             Every part of a plan is asked whether it looks at people of its group alone.
-Checked by  tests/unit/test_split.py.
+Checked by  tests/unit/release/test_split.py.
 """
 
 from __future__ import annotations

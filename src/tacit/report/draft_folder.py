@@ -4,7 +4,7 @@ Guarantee   Two runs never write to one draft. A draft says whether its run is a
             is removed and nothing is said), was paid for and is lost, or was written to the end and is complete.
 Why         The draft holds a mark with the name of the run, written before anything is charged and locked while the
             process lives; the ledger knows the run if it was paid for.
-Checked by  tests/unit/test_publish.py, tests/contract/test_job_races.py.
+Checked by  tests/unit/report/test_publish.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Assumes     The draft folder and the target are on one file system, so that rena
 Why         Budget is charged before rows are read, for the whole job at once. What a killed run had drawn may have been
             seen (its files, the terminal), and a second draw of the same release would tell more than was paid for;
             so a run is never resumed. What it had written is kept: it is paid for.
-Checked by  tests/unit/test_publish.py, tests/contract/test_job_races.py.
+Checked by  tests/unit/report/test_publish.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations

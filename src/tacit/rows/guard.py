@@ -13,7 +13,7 @@ Assumes     Signal handlers are set in the main thread of the main interpreter: 
 Why         Engines turn an interrupt into errors of their own (DuckDB into a RuntimeError), or swallow it. What a
             handler raised is therefore noted where it was raised, not guessed from what arrives. And they look for
             signals only between their tasks, which may be a minute apart: `cancelled_by_interrupt` tells them at once.
-Checked by  tests/unit/test_rows_canary.py, tests/contract/test_wrong_shapes.py, tests/contract/test_interrupts.py,
+Checked by  tests/unit/rows/test_rows_canary.py, tests/contract/test_wrong_shapes.py, tests/contract/test_interrupts.py,
             tests/contract/test_environments.py.
 """
 

@@ -12,8 +12,8 @@ Why         A row is in the data iff every attribute of the domain has a positio
             batches of rows (`rows/counts/one_pass.py`) or by the engine (`rows/counts/engine_tables.py`), and it does
             not matter by which.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
-            tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/test_rows.py,
-            tests/unit/test_rows_canary.py.
+            tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/rows/test_rows.py,
+            tests/unit/rows/test_rows_canary.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Why         Document 004, Definitions 3 to 5. The probabilities are exact (`rati
             A group in which nobody has a value, a value that nobody has, a group of one and an attribute with one value
             have defined results: no guess but 0 is close to 0, and a jump over a share of 0 or 1 is 0 or 1.
 Reference   Document 004, sections 3.2 to 3.4.
-Checked by  tests/unit/test_disclosures.py, reproductions/tests/test_disclosures_004.py.
+Checked by  tests/unit/audit/test_disclosures.py, reproductions/tests/test_disclosures_004.py.
 """
 
 from __future__ import annotations

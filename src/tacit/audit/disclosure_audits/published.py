@@ -6,7 +6,7 @@ there is: an exact one, one that another release publishes, or the sum of the gr
 Assumes     Estimates as they are before `consistent` and `nonnegative`, which bring them nearer to the truth. Where the
             only exact total is one of more than 64 cells, its share in the error of a cell is left out: one over the
             number of cells that it is about.
-Checked by  tests/unit/test_published.py.
+Checked by  tests/unit/audit/test_published.py.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Reference   The thesis on disclosure and reconstruction privacy (document 004), 
             Lemma 1 and Corollary 2 fail: Y/X has no mean and no variance. Hinkley, On the ratio of two correlated
             normal random variables, Biometrika 56 (1969). Owen, Tables for computing bivariate normal probabilities
             (1956).
-Checked by  tests/unit/test_ratios.py.
+Checked by  tests/unit/audit/test_ratios.py.
 """
 
 from __future__ import annotations

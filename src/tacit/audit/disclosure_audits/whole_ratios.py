@@ -25,7 +25,7 @@ Why         Let r be the noise of the size, or of the other cells, and p(r) its 
             others in it 1,025, so this is not exact; it is off by less than 0.002.
             Fitted: of n cells with the variances v the estimate is off by (1-w) a - w (sum of the others' noise), with
             w = v_a / (sum of v).
-Checked by  tests/unit/test_whole_ratios.py.
+Checked by  tests/unit/audit/test_whole_ratios.py.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Why         The definitions, for all groups at once. A table without rows has no
             miss a cell of a named column are left out, as in published tables. Of a published table its published
             records are measured: a line stands for as many as its count says. Masked counts are no records.
 Reference   Document 004, section 2.2.1: Sweeney; Machanavajjhala et al.; Li et al.; Cao and Karras; Evfimievski et al.
-Checked by  tests/unit/test_yardsticks.py.
+Checked by  tests/unit/audit/test_yardsticks.py.
 """
 
 from __future__ import annotations

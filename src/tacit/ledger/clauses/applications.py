@@ -17,7 +17,7 @@ Why         What was shown is weighed before the ledger is locked; in the one lo
             (`plan/leakage/measures/joint_terms.py`). Every release that shows single records is weighed where it is
             charged, also in a group of a split that pays nothing.
 Reference   docs/decisions/0015-leakage.md.
-Checked by  tests/unit/test_applications.py, tests/contract/test_application_races.py.
+Checked by  tests/unit/ledger/test_applications.py, tests/contract/test_application_races.py.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Why         Coins that are remembered follow from one secret for each data set, 
             is worked out from what was read; if that is no longer so when it is charged, nothing is written and the
             price is worked out again.
 Reference   RFC 2104 (HMAC).
-Checked by  tests/unit/test_ledger_coins.py, tests/unit/test_file_contents.py
+Checked by  tests/unit/ledger/test_ledger_coins.py, tests/unit/rows/test_file_contents.py
 """
 
 from __future__ import annotations

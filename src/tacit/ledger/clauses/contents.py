@@ -21,7 +21,7 @@ Why         A gap that is filled later, by the same coin, was a secret before. E
             Marks are HMAC-SHA-256, and sizes are added to a pad that SHAKE-256 makes, with a secret of the line that is
             that of no coin; a pad belongs to one digest, and so to one list of sizes.
 Reference   RFC 2104 (HMAC); NIST FIPS 202 (SHAKE).
-Checked by  tests/unit/test_file_contents.py
+Checked by  tests/unit/rows/test_file_contents.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Why         The criterion says how often one estimate of a frequency is wrong by
             of each column the first table that promises something about it, and the first that tells about it: if any
             table is in the way, one of these is (`ledger/store/summed.py`).
 Reference   docs/tables.md.
-Checked by  tests/unit/test_tables_together.py.
+Checked by  tests/unit/ledger/test_tables_together.py.
 """
 
 from __future__ import annotations

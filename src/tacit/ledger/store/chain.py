@@ -13,7 +13,8 @@ Why         Each hash covers all fields of its entry and the hash before it; the
 Limits      An old copy of the whole ledger is a good ledger. Keep a receipt's hash elsewhere (a release's
             certificate does) and look for it in `Ledger.entries()`.
 Reference   Haber and Stornetta, How to time-stamp a digital document, Journal of Cryptology 3 (1991).
-Checked by  tests/unit/test_ledger.py, tests/unit/test_ledger_shape.py, tests/contract/test_ledger_backends.py.
+Checked by  tests/unit/ledger/test_ledger.py, tests/unit/ledger/test_ledger_shape.py,
+            tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations

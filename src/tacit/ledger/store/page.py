@@ -8,7 +8,7 @@ Assumes     A page that writes has locked the head row, and nobody writes in ano
             Tacit, or one that reads with another key, has nothing to check rows by, and believes them (with another
             key, entries too): it is for reports, and nothing is charged by it.
 Limits      `found` does not miss a row that somebody has taken out; `rows`, which is asked by keys, and `verify` do.
-Checked by  tests/unit/test_ledger_sealed.py.
+Checked by  tests/unit/ledger/test_ledger_sealed.py.
 """
 
 from __future__ import annotations

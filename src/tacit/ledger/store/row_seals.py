@@ -13,7 +13,7 @@ Why         The place of a row is the hash of its table and key. Rows whose plac
             nodes above the rows that it looks at, at most 16 children each, and not the other rows.
 Limits      An old copy of the whole ledger is a good ledger.
 Reference   Merkle, A digital signature based on a conventional encryption function, CRYPTO 1987.
-Checked by  tests/unit/test_ledger_sealed.py, tests/contract/test_ledger_backends.py.
+Checked by  tests/unit/ledger/test_ledger_sealed.py, tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations

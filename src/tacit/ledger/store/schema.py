@@ -7,7 +7,7 @@ Assumes     Whoever can change the catalogue itself (SQLite: `writable_schema`) 
 Why         A charge reads a sum, compares and writes it back. A trigger that sets it back undoes the charge between
             two looks at the chain, so the shape is looked at in the transaction of every charge. It is a few lines
             of the catalogue, however long the ledger is.
-Checked by  tests/unit/test_ledger_shape.py, tests/contract/test_ledger_backends.py.
+Checked by  tests/unit/ledger/test_ledger_shape.py, tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations

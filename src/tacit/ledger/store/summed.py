@@ -7,7 +7,8 @@ Why         Each appended entry changes the rows that it is about, in its own tr
             of what was shown (`plan/leakage/shown.py`) change only by the line that is raised, and whether tables go
             together is asked column by column. Names that look alike have a skeleton in common (`ledger/names.py`), so
             that whoever is new is looked up by theirs.
-Checked by  tests/unit/test_ledger_sealed.py, tests/unit/test_applications.py, tests/unit/test_tables_together.py.
+Checked by  tests/unit/ledger/test_ledger_sealed.py, tests/unit/ledger/test_applications.py,
+            tests/unit/ledger/test_tables_together.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Guarantee   `verified` finds every row of every table that was changed, taken ou
 Limits      An old copy of the whole ledger is a good ledger: keep a receipt's hash elsewhere. Of rows that an older
             Tacit wrote, beside entries and accounts, it cannot be known whether somebody changed them before they were
             sealed; `unknown` says so.
-Checked by  tests/unit/test_ledger_sealed.py, tests/unit/test_ledger_shape.py, tests/contract/test_ledger_backends.py.
+Checked by  tests/unit/ledger/test_ledger_sealed.py, tests/unit/ledger/test_ledger_shape.py,
+            tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations

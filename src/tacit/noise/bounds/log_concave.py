@@ -19,7 +19,7 @@ Why         Real numbers first. Among even log-concave densities of one variance
 Reference   Fradelizi, Guedon, The extreme points of subsets of s-concave probabilities and a geometric localization
             theorem (2004); Klartag, Lehec, Poisson processes and a four-function theorem in discrete space,
             arXiv:1907.08053, for sums over coordinates.
-Checked by  tests/unit/test_log_concave.py.
+Checked by  tests/unit/noise/test_log_concave.py.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Why     A geometric is a rounded exponential: the whole part and the fraction of
         v(p) = 2 (1 - (1 + k) p) / k^2 and k = log(1/p): t <= sd(Y) / sqrt(v(p)).
         (3) W <= Var X / the least variance of a z_j, and Var Y <= Var X times the largest ratio of 2 s_j^2 to it.
         Where noise is nearly always zero that says little, and Chebyshev's inequality bounds X by itself.
-Checked by tests/unit/test_sum_bounds.py
+Checked by tests/unit/noise/test_sum_bounds.py
 """
 
 from __future__ import annotations

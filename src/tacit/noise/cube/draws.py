@@ -13,7 +13,7 @@ Why         Few radii: a table (`tables.LazyTable`) of 192-bit thresholds from 1
             The coin compares 64 uniform bits with a float and a bound on its error; when the two cannot be told apart
             (less than once in 10^8) 192 bits are compared with a 110-digit decimal. So no float ever decides.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), sections II.3 and VII.2 (log-concave laws).
-Checked by  tests/unit/test_noise.py, tests/statistical/test_noise.py.
+Checked by  tests/unit/noise/test_noise.py, tests/statistical/test_noise.py.
 """
 
 from __future__ import annotations

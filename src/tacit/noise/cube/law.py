@@ -7,7 +7,7 @@ Why         A cube is a mixture: sum over m >= max|x_i| of q^m is q^max / (1 - q
             q^m, or (2m+1)^d q^m with both signs (`noise/cube/draws.py`), and then coordinates uniform on 0..m, or
             -m..m, have joint weight exp(-max|x_i| / scale).
 Reference   Hardt, Talwar, On the Geometry of Differential Privacy, arXiv:0907.3754, for noise shaped by the steps.
-Checked by  tests/unit/test_distributions.py, tests/unit/test_noise.py, tests/statistical/test_noise.py,
+Checked by  tests/unit/noise/test_distributions.py, tests/unit/noise/test_noise.py, tests/statistical/test_noise.py,
             tests/property/test_noise_loss.py.
 
 Accuracy of the numbers: see `noise/cube/radius.py`: 1e-10 in most cases, 1e-8 in the upper tail for a million

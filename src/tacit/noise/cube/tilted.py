@@ -35,7 +35,7 @@ Why         The law: see above. The draw: the radius depends on the counts, so t
             down. How many attempts are made depends on the counts only through how well the staircase fits; all
             attempts of a round are made in any case.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), sections II.3 and VII.2.
-Checked by  tests/unit/test_tilted_cube.py, tests/statistical/test_selections.py
+Checked by  tests/unit/noise/test_tilted_cube.py, tests/statistical/test_selections.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Why         Each anchor is drawn given the one before, so a line would take as m
             same words give the same anchors, so that nothing would change. All words of an anchor are its own.
             At most 2^23 draws, each within 2^-220, make 2^-190 with room to spare.
 Reference   Propp, Wilson, Exact Sampling with Coupled Markov Chains (1996), for chains that share their random words.
-Checked by  tests/unit/test_line_draws.py, tests/statistical/test_line_noise.py.
+Checked by  tests/unit/noise/test_line_draws.py, tests/statistical/test_line_noise.py.
 """
 
 from __future__ import annotations

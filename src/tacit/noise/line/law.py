@@ -17,8 +17,8 @@ Why         The noise z has weight exp(-g(z)) with g(z) = anchor_rate * sum of |
             loss as stated, up to events of probability 2^-150 where a number leaves its table (`noise/line/tables.py`).
 Reference   Hardt, Talwar, On the Geometry of Differential Privacy, arXiv:0907.3754, for noise shaped by the steps; He,
             Machanavajjhala, Ding, Blowfish Privacy, arXiv:1312.3913, for the steps along a line.
-Checked by  tests/property/test_line_noise.py, tests/unit/test_line_draws.py, tests/unit/test_line_variances.py,
-            tests/statistical/test_line_noise.py.
+Checked by  tests/property/test_line_noise.py, tests/unit/noise/test_line_draws.py,
+            tests/unit/noise/test_line_variances.py, tests/statistical/test_line_noise.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Why         The value is the first whose cumulative weight exceeds U times the s
             in the block is uniform, and own(x) * other(whole - x) / (max own * max other) is the chance to accept it:
             what is accepted has the right law. That coin has 240 bits, 40 of which usually decide.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapters II.3 and III.2.
-Checked by  tests/unit/test_line_draws.py, tests/statistical/test_line_noise.py.
+Checked by  tests/unit/noise/test_line_draws.py, tests/statistical/test_line_noise.py.
 """
 
 from __future__ import annotations

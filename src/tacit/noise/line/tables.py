@@ -24,7 +24,7 @@ Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a sha
             misses what lies beyond the next table: that share, largest at the end of the box, is below 2^-53 and
             counted in eta.
 Reference   Pearl, Probabilistic Reasoning in Intelligent Systems (1988), chapter 4, for messages on trees.
-Checked by  tests/unit/test_line_draws.py, tests/property/test_line_noise.py.
+Checked by  tests/unit/noise/test_line_draws.py, tests/property/test_line_noise.py.
 """
 
 from __future__ import annotations

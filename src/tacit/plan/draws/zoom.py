@@ -26,7 +26,7 @@ Why         Let p and p' be the chances of one output (people, look, counts) at 
 Reference   Dwork, Roth, The algorithmic foundations of differential privacy, section 3.5 (adaptive composition);
             Koufogiannis, Han, Pappas, Gradual release of sensitive data under differential privacy (noise that becomes
             smaller), here on whole numbers and for two scales.
-Checked by  tests/unit/test_zoom.py, tests/statistical/test_zoom.py
+Checked by  tests/unit/plan/test_zoom.py, tests/statistical/test_zoom.py
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Why         Joint noise: the law of a run is symmetric and log-concave on whole 
             and P(W < -a) <= exp(-a^2 / sum of w^2), whose sum is at most the variance of X over the least of Z.
             Chebyshev's inequality holds for every law, and is better where noise is nearly always zero.
 Reference   Saumard, Wellner, Log-concavity and strong log-concavity: a review, arXiv:1404.5886.
-Checked by  tests/statistical/test_line_strategies.py, tests/unit/test_line_bounds.py
+Checked by  tests/statistical/test_line_strategies.py, tests/unit/plan/test_line_bounds.py
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Why         Without coalitions the program is convex (`convex_program`); the sum
             and leakage rises with each of them.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, section V-C;
             docs/decisions/0015-leakage.md.
-Checked by  tests/unit/test_leakage_program.py, tests/unit/test_leakage_plan.py.
+Checked by  tests/unit/plan/test_leakage_program.py, tests/unit/plan/test_leakage_plan.py.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Why         Let (X, Y) be target and what is seen under one dependence, (X', Y')
             (h is the binary entropy. Where Pr[E = 1] < d, a coupling with exactly d can be had by letting equal
             pairs count as different now and then, so d itself may be used.)
 Reference   Fannes' inequality, in its classical form.
-Checked by  tests/unit/test_leakage_plan.py.
+Checked by  tests/unit/plan/test_leakage_plan.py.
 """
 
 from __future__ import annotations

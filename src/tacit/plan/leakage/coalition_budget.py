@@ -11,7 +11,7 @@ Why         Lines that no coalition connects are planned apart, since gains add 
             information itself allows. Nobody can gain more than each line alone, with nothing else released, since
             limits rise.
 Reference   docs/decisions/0015-leakage.md.
-Checked by  tests/unit/test_leakage_program.py.
+Checked by  tests/unit/plan/test_leakage_program.py.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Why         Somebody's shares are the probabilities that independent draws, one 
             sum of t_i, which under l1 is largest when one axis has the whole distance.
 Reference   Blowfish privacy, section 6, clusters cells where it sums up points; its Lemma 6.1 forgets edges that cross
             a border. Shares that are Lipschitz in the position move by O(theta), whatever border is crossed.
-Checked by  tests/property/test_memberships.py, tests/unit/test_clusters.py
+Checked by  tests/property/test_memberships.py, tests/unit/plan/test_clusters.py
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ Why         A line is a rule with its coins; its epsilon e is the largest that w
             key is: the law of the bag is that of the release without a key. At hidden nothing is shown of the record
             that moves, and at cover nothing with probability exp(-e), under whichever key. Asking again, or for more,
             is as above. Columns that were not asked for are dropped from what is shown.
-Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/unit/test_record_lines.py,
-            tests/property/test_showing.py, tests/property/test_whole_records.py,
-            tests/statistical/test_true_records.py
+Checked by  tests/unit/release/test_true_records.py, tests/unit/release/test_whole_records.py,
+            tests/unit/release/test_record_lines.py, tests/property/test_showing.py,
+            tests/property/test_whole_records.py, tests/statistical/test_true_records.py
 """
 
 from __future__ import annotations

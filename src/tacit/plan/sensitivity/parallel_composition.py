@@ -13,7 +13,7 @@ Why         It is enough that between neighbours one group changes and no other:
             any group.
 Reference   Blowfish privacy, Theorem 4.3, in which a fact affects a group only if a secret pair of it by itself changes
             the fact; a person who moves along no secret pair may restore it just as well, and then the theorem fails.
-Checked by  tests/property/test_disjoint.py, tests/unit/test_split.py.
+Checked by  tests/property/test_disjoint.py, tests/unit/release/test_split.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Why         The perturbed count is Bin(count, p + (1-p)/m) + Bin(size - count, (
             tail is within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Definition 8, Corollary 5, Eq 4.9.
             Shevtsova, An improvement of convergence rate estimates in the Lyapunov theorem, 2010.
-Checked by  tests/unit/test_criterion.py.
+Checked by  tests/unit/publish/test_criterion.py.
 """
 
 from __future__ import annotations

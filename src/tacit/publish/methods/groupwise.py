@@ -15,7 +15,7 @@ Why         The retention of a group follows from its public size. For each size
             were all there is (`Channel.parts`), so a retention must hold for the values of each part, with an m each.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016, section 4.3, names it and leaves
             it.
-Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
+Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
 """
 
 from __future__ import annotations

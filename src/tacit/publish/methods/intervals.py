@@ -26,7 +26,7 @@ Why         Given the true count c and the noise nu, the mask is normal with a w
             mask of another stays right. Where that is not told (counts within the noise, groups that do not add up to
             about their size, since masks wider than their counts met), masks are as wide as the public size allows.
 Reference   Neyman, Outline of a theory of statistical estimation, 1937 (inverting tests).
-Checked by  tests/unit/test_intervals_of_tables.py, tests/statistical/test_masked_intervals.py.
+Checked by  tests/unit/publish/test_intervals_of_tables.py, tests/statistical/test_masked_intervals.py.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Why         Counts with discrete Laplace noise keep epsilon: a record that moves
             size n, which tells nothing.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion); Ghosh, Roughgarden,
             Sundararajan, arXiv:0811.2841 (the noise of the counts).
-Checked by  tests/unit/test_masked.py, tests/statistical/test_private_tables.py,
+Checked by  tests/unit/publish/test_masked.py, tests/statistical/test_private_tables.py,
             reproductions/tests/test_mask_attacks.py.
 """
 

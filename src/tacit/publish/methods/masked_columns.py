@@ -41,7 +41,7 @@ Why         Epsilon: all is made of x and of fresh noise. The criterion: let A l
             one value that outweighs all others, the factors of rare values are wide in both, and their combinations
             wider than useful.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion, of one column).
-Checked by  tests/unit/test_masked_columns.py, tests/statistical/test_attacked_tables.py.
+Checked by  tests/unit/publish/test_masked_columns.py, tests/statistical/test_attacked_tables.py.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Why         A table is a function of independent records, of which one differs. 
             out uniformly. Rows that come later have coins of their own, and old ones keep theirs.
 Reference   Warner, Randomized response, 1965; Agrawal, Srikant, Thomas, Privacy-preserving OLAP, SIGMOD 2005;
             Evfimievski, Gehrke, Srikant, Limiting privacy breaches, PODS 2003 (amplification and rho1-rho2).
-Checked by  tests/unit/test_perturbation.py, tests/unit/test_published_tables.py.
+Checked by  tests/unit/publish/test_perturbation.py, tests/unit/publish/test_published_tables.py.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             these were all there is (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/selfcheck/planted/records.py`).
-Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
+Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
 """
 
 from __future__ import annotations

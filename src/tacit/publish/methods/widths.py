@@ -15,7 +15,7 @@ Why         For a > 0 the event is that y lies in an interval [l, r l] with r = 
             less than 1.5 / s, and where coins weigh more than a part there are 2^20 of them: 1 / 512. kappa leaves room
             for the latter, `extra` for what the former adds to it.
 Reference   Shevtsova, An improvement of convergence rate estimates in the Lyapunov theorem, 2010.
-Checked by  tests/unit/test_widths.py.
+Checked by  tests/unit/publish/test_widths.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Guarantee   None: true counts of people's rows, for the holder of the data alone
 Assumes     Whoever asks may see the rows anyway.
 Why         A release by a key that is missing somewhere, or there twice, is refused while its rows are open, when it
             is paid for. Keys are read here as a release reads them, so that what is found is what it would refuse.
-Checked by  tests/unit/test_row_check.py.
+Checked by  tests/unit/release/test_row_check.py.
 """
 
 from __future__ import annotations

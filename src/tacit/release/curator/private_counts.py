@@ -5,7 +5,7 @@ Guarantee   None: these are true counts. They are for the holder of the rows alo
 Assumes     Whoever asks may see the rows anyway.
 Why         What noisy answers disclose depends on the people they are about, so an audit of it must count them. It does
             so through this one door (`docs/decisions/0016-audits-that-read-private-data.md`).
-Checked by  tests/unit/test_private_counts.py, tests/architecture/test_private_doors.py.
+Checked by  tests/unit/release/test_private_counts.py, tests/architecture/test_private_doors.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Assumes     Whoever asks may see the rows anyway.
 Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
             read by the engine and the codes that releases use (`rows/engines`, `rows/cells/readings.py`), and the
             number of people that remain is counted by the very rows that a release would count.
-Checked by  tests/unit/test_row_check.py.
+Checked by  tests/unit/release/test_row_check.py.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Why         Rows are sorted by their key, which no two share, or without one by 
             one of
             few combinations need not be sorted: how many have each is counted, and so many are written. Rows that are
             not kept are looked at for their keys (`rows/cells/key_numbers.py`), and dropped.
-Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/unit/test_shown_files.py,
-            tests/contract/test_true_records_engines.py
+Checked by  tests/unit/release/test_true_records.py, tests/unit/release/test_whole_records.py,
+            tests/unit/rows/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ Why         A row that is not shown leaves nothing behind but its key; where a s
             exponential of the coin's epsilon. Where a column is always shown, a gap says that there was no value.
             That a key is missing or there twice, or that a person has more rows than the policy says, is refused while
             rows are open: by what is assumed, all possible data sets are alike in that.
-Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/unit/test_record_lines.py,
-            tests/property/test_whole_records.py, tests/statistical/test_true_records.py,
-            tests/contract/test_true_records_engines.py
+Checked by  tests/unit/release/test_true_records.py, tests/unit/release/test_whole_records.py,
+            tests/unit/release/test_record_lines.py, tests/property/test_whole_records.py,
+            tests/statistical/test_true_records.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Assumes     Numbers are below 2^63. Whether a key is there twice may be said (`p
 Why         Rows that are not shown leave nothing behind, but two of them, or one that is shown and one that is not,
             must not share a key either. Numbers that rise from row to row are all different. Others are sorted by an
             embedded DuckDB with a bound on memory, which spills the rest, and compared with the one before.
-Checked by  tests/unit/test_shown_files.py, tests/contract/test_true_records_engines.py
+Checked by  tests/unit/rows/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Why         DuckDB, which spills what does not fit into memory, sorts rows by pe
             their words.
             Persons who are no whole numbers are sorted by a hash, and told apart by what they are: where two of them
             have one hash, their rows are sorted once more.
-Checked by  tests/unit/test_chosen_rows.py, tests/unit/test_row_keys.py, tests/property/test_rows_people.py,
+Checked by  tests/unit/rows/test_chosen_rows.py, tests/unit/rows/test_row_keys.py, tests/property/test_rows_people.py,
             tests/contract/test_rows_engines.py, tests/contract/test_one_pass.py.
 """
 

@@ -5,7 +5,7 @@ Guarantee   What is refused here depends on the types of columns and on the engi
 Why         An engine with the same columns and no row is asked for everything that may be asked of rows. What it fails
             on, one attribute alone, the owners or the order tell apart. Types that were found countable are not tried
             again. What fails without any column, or because the machine refuses, is no matter of types.
-Checked by  tests/contract/test_rehearsal.py, tests/unit/test_rows_canary.py.
+Checked by  tests/contract/test_rehearsal.py, tests/unit/rows/test_rows_canary.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Assumes     The keystream (`noise/keystream.py`). The column is public: who belo
 Why         A uniform number below the size of the set says which row it is. It looks at no cell but that of the column,
             so who is picked depends on nobody's values. Rows with the same cells were counted before, by the engine:
             which of them is picked makes no difference.
-Checked by  tests/unit/test_one_of_each.py.
+Checked by  tests/unit/rows/test_one_of_each.py.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Why         Engines have no hash in common, but all multiply whole numbers of 64
             SHA-256 of its text. Persons who share a number (`7` and `007`) stay apart: they get the same keys, that
             is all. Truth values, bytes, moments and floats that are not whole are spelled or held differently from
             source to source, and so are their keys: one account should be charged for one source of these.
-Checked by  tests/unit/test_row_keys.py, tests/property/test_rows_people.py.
+Checked by  tests/unit/rows/test_row_keys.py, tests/property/test_rows_people.py.
 """
 
 from __future__ import annotations

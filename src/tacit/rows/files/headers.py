@@ -7,7 +7,7 @@ Assumes     No person's row has words in most of the columns in which everybody 
 Why         A CSV file does not say whether it has a header, and without one its first row would be shown as names of
             columns. That values repeat below proves nothing: the first person may have a rare one. Nor does the look of
             a word: anna_smith is a user, and Mary Ward a person.
-Checked by  tests/unit/test_headers.py.
+Checked by  tests/unit/rows/test_headers.py.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Guarantee   Nothing is fetched, and no sentence of `refuse_other_files` or `not_
 Assumes     A file does not change while it is looked at.
 Why         "Must be well-formed CSV" is true of an Excel workbook and helps nobody. Names, the first bytes and the
             encoding say what a file is without a look at its rows.
-Checked by  tests/unit/test_file_kinds.py.
+Checked by  tests/unit/rows/test_file_kinds.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         A table of fifty million rows is as large as what it was made from. 
             the same writer. Batches are cut from the source, so that a row group for each would tell how many rows of
             a batch are not shown. Rows that do not differ in what they are sorted by must not differ at all: keys are
             unique, and rows without one are sorted by all that they show.
-Checked by  tests/unit/test_shown_files.py, tests/contract/test_true_records_engines.py
+Checked by  tests/unit/rows/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations

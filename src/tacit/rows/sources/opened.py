@@ -7,7 +7,8 @@ Assumes     A source has the same rows each time it is read. That columns and fi
             looked at before anything is charged, and before and after each reading.
 Why         Columns are selected under plain names, so that a name of the data never meets an expression of ours. No row
             has a number: lines are put together by the person column and by nothing else.
-Checked by  tests/contract/test_rows_engines.py, tests/contract/test_rows_changed.py, tests/unit/test_rows_canary.py.
+Checked by  tests/contract/test_rows_engines.py, tests/contract/test_rows_changed.py,
+            tests/unit/rows/test_rows_canary.py.
 """
 
 from __future__ import annotations

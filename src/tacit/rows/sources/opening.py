@@ -4,7 +4,7 @@ Guarantee   What is refused here depends on the names and types of columns and o
 Why         A name means one column: one that is read must be there once, and no other may differ from it in case only
             (`rows/sources/named_columns.py`). What fails by a type is found out with no rows
             (`rows/counts/dry_run.py`).
-Checked by  tests/unit/test_rows.py, tests/contract/test_wrong_shapes.py, tests/unit/test_rows_canary.py.
+Checked by  tests/unit/rows/test_rows.py, tests/contract/test_wrong_shapes.py, tests/unit/rows/test_rows_canary.py.
 """
 
 from __future__ import annotations

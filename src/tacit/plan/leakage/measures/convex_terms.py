@@ -13,7 +13,7 @@ Why         Let p(x) be the law of the target, r(x) its mass where the released 
             information is never negative, so the slope of the whole at 0 is not negative either: it rises.
 Reference   Cover and Thomas, Elements of Information Theory, Theorem 2.7.4: convex in the channel, and that is affine
             in u.
-Checked by  tests/unit/test_leakage_terms.py.
+Checked by  tests/unit/plan/test_leakage_terms.py.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Why         Let A be the targets, X what is shown, Y what is seen of it: Y_in of
             In each release probability by itself the joint information is convex and rises, since the channel is
             affine in it, and a channel with less noise shows more (data processing).
 Reference   Cover and Thomas, Elements of Information Theory, Theorems 2.5.2 and 2.8.1.
-Checked by  tests/unit/test_leakage_terms.py.
+Checked by  tests/unit/plan/test_leakage_terms.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Why         Fix what is seen of all attributes but one, shown with probability u
             some value is above it and decides; where it rises, so does the largest. So it rises in u either way, and
             with a jump at 0, where values begin to be shown. Outcomes that cannot happen do not count.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, Theorems 1-4.
-Checked by  tests/unit/test_leakage_posterior.py.
+Checked by  tests/unit/plan/test_leakage_posterior.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Why         For multipliers k >= 0, `sum gain u - sum k (sum g(u) - limit)` is a
             method: Newton steps on `t gain u + sum log(what is left of limits and bounds)`, whose multipliers
             1 / (t what is left) make the two sides meet as t grows (Boyd and Vandenberghe, 11.3).
 Reference   docs/decisions/0015-leakage.md.
-Checked by  tests/unit/test_leakage_program.py.
+Checked by  tests/unit/plan/test_leakage_program.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Why         Let c be the middle of a box. Going from c to x one line after the o
             the order of what they are worth for what they cost. Slopes lie between those of two short chords on either
             side of c, by convexity; half of their difference times half of the width is taken off.
 Reference   Adjiman and others, A global optimization method for general constrained nonconvex problems (1998).
-Checked by  tests/unit/test_leakage_curved.py.
+Checked by  tests/unit/plan/test_leakage_curved.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Why         With u = 1 - exp(-eps), the sum is `- sum weight log(1 - u)`: convex
             each line into pieces; with many lines it is the closer one, since only few of them are between two choices.
             (In epsilons the limits are neither convex nor concave.)
 Reference   Falk and Soland, An algorithm for separable nonconvex programming problems, Management Science 15 (1969).
-Checked by  tests/unit/test_leakage_program.py.
+Checked by  tests/unit/plan/test_leakage_program.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Why         With A the targets, Y what is seen and Y_out what is seen of attribu
             times the release probabilities of what is shown of the others. Each mass falls with every release
             probability, so its values at both corners of a box enclose it, and these enclose the whole.
 Reference   docs/decisions/0015-leakage.md.
-Checked by  tests/unit/test_leakage_curved.py.
+Checked by  tests/unit/plan/test_leakage_curved.py.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Why         One probability is set apart. Take a box of the others, from `low` t
             `low`, and all others are at most `high`. That bounds the gain. At `low`, with the one set apart as large as
             is allowed there, the gain is reached. As boxes shrink the two meet. Boxes cover everything.
 Reference   Tuy, Monotonic optimization: problems and solution approaches, SIAM Journal on Optimization 11 (2000).
-Checked by  tests/unit/test_leakage_program.py.
+Checked by  tests/unit/plan/test_leakage_program.py.
 """
 
 from __future__ import annotations

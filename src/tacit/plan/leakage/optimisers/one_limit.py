@@ -19,7 +19,7 @@ Why         In what a line costs, c = g(u), its epsilon times its weight has the
             the mean of a, and that function of a is convex (Jensen). So numbers at the ends of a cell enclose m on it,
             and the slope of m up to the square of its width.
 Reference   Nemhauser and Ullmann, Discrete dynamic programming and capital allocation, Management Science 15 (1969).
-Checked by  tests/unit/test_leakage_program.py.
+Checked by  tests/unit/plan/test_leakage_program.py.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_the_schema_accepts_what_the_reader_accepts() -> None:
 
 
 def test_the_file_in_the_documentation_reads(town: Callable[..., Path]) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "monitors.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "monitors.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (town().parent / "venues.csv").write_text("place,lat,lon\ngym,1,2\n", encoding="utf-8")
     assert list(read_monitor_file(town(text=block)).options) == ["gym", "noon"]

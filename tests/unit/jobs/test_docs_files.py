@@ -22,7 +22,7 @@ from tacit.policy.files.policy_file import POLICY_KEYS, policy_schema, read_poli
 from tacit.policy.files.spec import Keys
 from tacit.policy.where import where
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 README = DOCS.parent / "README.md"
 BLOCKS = {
     f"{name}:{text[: found.start()].count(chr(10)) + 2}": found[1]

@@ -20,7 +20,7 @@ from tacit.policy.files.policy_file import policy_schema, read_policy, write_pol
 from tacit.policy.secrets import FAMILIES
 from tacit.rows.cells.kinds import CELLS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 EXAMPLES = [
     pytest.param(one, id=f"{kind}-{number}")
     for kind, made in KINDS.items()
