@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 from tacit.policy.edges.blocks import Blocks
@@ -63,6 +64,52 @@ def test_pieces_meet_where_some_member_may_move(relation):
     for i, (a, b) in enumerate(pieces):
         for j, (c, d) in enumerate(pieces):
             assert found[i, j] == any(a <= x <= b and c <= y <= d for x, y in allowed)
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_corners_are_moves_among_which_every_linear_function_is_largest(relation):
+    whole = [Intervals.of([part]) for part in [(0, 3), (0, 1), (1, 3), (2, 2)]]
+    for hidden, cover in product(whole, repeat=2):
+        here = {(a, b) for a, b in pairs(relation) if a in hidden and b in cover}
+        found = relation.corners(hidden, cover)
+        assert found <= here
+        for x, y in product((-2, -1, 0, 1, 2), repeat=2):
+            assert max((x * a + y * b for a, b in found), default=None) == max(
+                (x * a + y * b for a, b in here), default=None
+            )
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_sides_and_farthest_moves_are_those_of_the_pairs(relation):
+    allowed = pairs(relation)
+    moved = {(a, b) for a, b in allowed if a != b}
+    for found, there in zip(
+        relation.sides(SIZE),
+        ({a for a, _ in allowed}, {b for _, b in allowed}, {a for a, _ in moved}, {b for _, b in moved}),
+        strict=True,
+    ):
+        assert {place for place in AXIS if found[place]} == there
+    full = Intervals.full(SIZE)
+    assert relation.farthest(full, full) == max((abs(a - b) for a, b in allowed), default=0)
+    assert relation.can_move or allowed == {(place, place) for place in AXIS}
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_no_move_leads_from_one_label_to_another(relation):
+    allowed = pairs(relation)
+    for starts in [None, *SETS]:
+        for before in (np.arange(SIZE), np.array([0, 0, 2, 3])):
+            labels = before.copy()
+            relation.join(labels, starts)
+            assert all(labels[a] == labels[b] for a, b in allowed if starts is None or a in starts)
+            assert all(np.ptp(labels[before == label]) == 0 for label in before)
+
+
+@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+def test_moves_upwards_end_where_they_may(relation):
+    for start, far in product(AXIS, range(SIZE)):
+        end = relation.farthest_ends(np.array([start]), np.array([start + far]))[0]
+        assert all(b <= end for a, b in pairs(relation) if a == start and a <= b <= start + far)
 
 
 def test_item_moves_within():

@@ -19,7 +19,7 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, every_record, positions
-from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
@@ -158,7 +158,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Measured)
     attribute = domain[name]
     if attribute.is_set:
         mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
-        looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
+        looked_at = mentioned or name in query.mentioned() or shape.moves(domain, name)
         places = [place for place in dict.fromkeys(mentioned) if place is not None]
         yield from list(attribute.telling_sets(places))[: None if looked_at else 1]
         return
