@@ -30,30 +30,30 @@ def _smoothing(entry: YamlEntry) -> float:
 
 _CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
 _TABLE: Final = Keys(
-    Key("names", together, {"type": "array", "minItems": 1, "items": TEXT}, required=True),
+    Key("names", {"type": "array", "minItems": 1, "items": TEXT}, read=together, required=True),
     Key(
         "cells",
-        together,
         {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": _CELL}},
+        read=together,
         required=True,
     ),
 )
 _COUNTS: Final = Keys(
-    Key("file", together, TEXT, "A public or earlier data set, relative to the case file.", required=True),
-    Key("attributes", together, TEXTS, required=True),
-    Key("smoothing", _smoothing, {"type": "number", "minimum": 0}, "Added to the count of every cell."),
-    Key("unprotected", YamlEntry.yes_or_no, BOOLEAN, "It is the private rows: show the result to nobody."),
+    Key("file", TEXT, "A public or earlier data set, relative to the case file.", read=together, required=True),
+    Key("attributes", TEXTS, read=together, required=True),
+    Key("smoothing", {"type": "number", "minimum": 0}, "Added to the count of every cell.", read=_smoothing),
+    Key("unprotected", BOOLEAN, "It is the private rows: show the result to nobody."),
 )
 _FORMS: Final = Keys(
-    Key("table", together, _TABLE.schema()),
-    Key("counts", together, _COUNTS.schema()),
-    Key("network", together, {"type": "object", "minProperties": 1}),
+    Key("table", _TABLE.schema(), read=together),
+    Key("counts", _COUNTS.schema(), read=together),
+    Key("network", {"type": "object", "minProperties": 1}, read=together),
 )
 DEPENDENCE: Final = Key(
     "dependence",
-    together,
     {**_FORMS.schema(), "minProperties": 1, "maxProperties": 1},
     "How attributes depend on each other: a table, counts of a file, or a network.",
+    read=together,
     required=True,
 )
 

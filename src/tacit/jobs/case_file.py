@@ -35,7 +35,7 @@ from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema
 from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.spec import BOOLEAN, TEXTS, Key, Keys, Schema, one_of, together
+from tacit.policy.files.spec import BOOLEAN, TEXTS, Key, Keys, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 
@@ -62,7 +62,6 @@ def _limit(entry: YamlEntry) -> Any:
 OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or of both
     Key(
         "posterior",
-        YamlEntry.real,
         {"type": "number", "minimum": 0, "maximum": 1},
         "How sure any outcome may make.",
         "no such limit",
@@ -70,52 +69,23 @@ OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or 
     ),
     Key(
         "weights",
-        _numbers,
         {"type": "object", "additionalProperties": _NUMBER},
         "What a release is worth.",
         "all are worth the same",
+        read=_numbers,
         to=("plan",),
     ),
     Key(
         "measure",
-        one_of(*MEASURES),
         {"enum": list(MEASURES)},
         "Whether values count, or only what is left out.",
         "`value`",
         to=("plan", "limits"),
     ),
-    Key(
-        "own",
-        YamlEntry.yes_or_no,
-        BOOLEAN,
-        "Whether what an attribute says about itself counts.",
-        "true",
-        to=("plan", "limits"),
-    ),
-    Key(
-        "cap",
-        YamlEntry.real,
-        {"type": "number", "exclusiveMinimum": 0},
-        "The largest epsilon.",
-        "no bound",
-        to=("plan",),
-    ),
-    Key(
-        "objective",
-        one_of(*OBJECTIVES),
-        {"enum": list(OBJECTIVES)},
-        "What is made as large as possible.",
-        "`releases`",
-        to=("plan",),
-    ),
-    Key(
-        "drift",
-        YamlEntry.real,
-        _NUMBER,
-        "How far the dependence may move before the plan is made anew.",
-        "0",
-        to=("plan",),
-    ),
+    Key("own", BOOLEAN, "Whether what an attribute says about itself counts.", "true", to=("plan", "limits")),
+    Key("cap", {"type": "number", "exclusiveMinimum": 0}, "The largest epsilon.", "no bound", to=("plan",)),
+    Key("objective", {"enum": list(OBJECTIVES)}, "What is made as large as possible.", "`releases`", to=("plan",)),
+    Key("drift", _NUMBER, "How far the dependence may move before the plan is made anew.", "0", to=("plan",)),
 )
 
 
@@ -135,42 +105,42 @@ class Case:
         Mapping[str, tuple[Any, ...]],
         Key(
             "sensitive",
-            together,
             {
                 "type": "object",
                 "minProperties": 1,
                 "additionalProperties": {"anyOf": [_CELL, {"type": "array", "items": _CELL}]},
             },
             "The sensitive values of each protected attribute.",
+            read=together,
             required=True,
         ),
     ]
     applications: Annotated[
         Mapping[str, tuple[str, ...]],
-        Key("applications", together, _BY_NAME, "Which attributes each application asks for.", required=True),
+        Key("applications", _BY_NAME, "Which attributes each application asks for.", read=together, required=True),
     ]
     coalitions: Annotated[
         Mapping[str, tuple[str, ...]],
-        Key("coalitions", together, _BY_NAME, "Applications that pool what they see.", "all of them together"),
+        Key("coalitions", _BY_NAME, "Applications that pool what they see.", "all of them together", read=together),
     ]
     epsilon: Annotated[
         Mapping[str, Mapping[str, float]] | None,
         Key(
             "epsilon",
-            together,
             {"type": "object", "additionalProperties": _ONE_OR_EACH},
             "What each application is shown of each attribute.",
             "planned under the limit",
+            read=together,
         ),
     ]
     limit: Annotated[
         Any,
         Key(
             "limit",
-            _limit,
             _ONE_OR_EACH,
             "What may be learned, in nats: in all, or for each of some.",
             "no limit; then the epsilons must be given",
+            read=_limit,
         ),
     ]
     options: Mapping[str, Any]

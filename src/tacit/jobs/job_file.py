@@ -96,32 +96,33 @@ class JobRelease:
         str,
         Key(
             "name",
-            _release_name,
             {"type": ["string", "integer"], "pattern": r"^[^\W_][\w \-]*$"},
             "The name of the release and of its files.",
+            read=_release_name,
             required=True,
         ),
     ]
-    query: Annotated[Query, Key("query", together, {"$ref": "#/$defs/query"}, "One question.", required=True)]
-    epsilon: Annotated[Fraction, Key("epsilon", together, EPSILON_SCHEMA, "What the release costs.", required=True)]
+    query: Annotated[Query, Key("query", {"$ref": "#/$defs/query"}, "One question.", read=together, required=True)]
+    epsilon: Annotated[
+        Fraction, Key("epsilon", EPSILON_SCHEMA, "What the release costs.", read=together, required=True)
+    ]
     consistent: Annotated[
-        bool,
-        Key("consistent", YamlEntry.yes_or_no, BOOLEAN, "Let marginals agree and cumulative counts never fall.", "no"),
+        bool, Key("consistent", BOOLEAN, "Let marginals agree and cumulative counts never fall.", "no")
     ] = False
-    nonnegative: Annotated[
-        bool, Key("nonnegative", YamlEntry.yes_or_no, BOOLEAN, "Let no count be below zero.", "no")
-    ] = False
+    nonnegative: Annotated[bool, Key("nonnegative", BOOLEAN, "Let no count be below zero.", "no")] = False
 
 
-NAME: Final = Key("name", YamlEntry.text, TEXT, "What the report calls the job.", "the name of the file")
-DATASET: Final = Key("dataset", _checked, TEXT, "The name in the ledger, in one spelling.", "the name of the one file")
-ANALYST: Final = Key("analyst", _checked, TEXT, "Who asks.", "nobody in particular")
+NAME: Final = Key("name", TEXT, "What the report calls the job.", "the name of the file")
+DATASET: Final = Key(
+    "dataset", TEXT, "The name in the ledger, in one spelling.", "the name of the one file", read=_checked
+)
+ANALYST: Final = Key("analyst", TEXT, "Who asks.", "nobody in particular", read=_checked)
 LEDGER: Final = Key(
     "ledger",
-    _ledger,
     TEXT,
     "Where what was spent is kept: a file, relative to this file, or a database URL.",
     "the budget is for this run only",
+    read=_ledger,
 )
 _AS_IN_THE_POLICY: Final = "as the policy says"
 
@@ -140,9 +141,9 @@ class Job:
         tuple[str, ...],
         Key(
             "rows",
-            together,
             TEXTS,
             "CSV or parquet files, relative to this file, patterns, a list of these, or demo:adult.",
+            read=together,
             required=True,
         ),
     ]
@@ -156,10 +157,10 @@ class Job:
         Fraction | None,
         Key(
             "budget",
-            _epsilon,
             EPSILON_SCHEMA,
             "What may be spent in all: a number or a fraction.",
             "what the ledger grants; one of the two must be given",
+            read=_epsilon,
         ),
     ] = None
     ledger: Annotated[str | None, LEDGER] = field(default=None, repr=False)  # a URL may hold a password
@@ -167,19 +168,19 @@ class Job:
         Path,
         Key(
             "out",
-            _out,
             TEXT,
             "The folder for the results, relative to this file; must not exist.",
             "the name of the job file, with `-release`",
+            read=_out,
         ),
     ]
     releases: Annotated[
         tuple[JobRelease, ...],
         Key(
             RELEASES,
-            together,
             {"type": "array", "minItems": 1, "items": Keys.of(JobRelease).schema()},
             "A list of releases.",
+            read=together,
             required=True,
         ),
     ]

@@ -72,38 +72,40 @@ def _places(entry: YamlEntry) -> list[Any] | None:
 _BOTH: Final = ("place", "map")
 _EVERY: Final = Key(
     "every",
-    YamlEntry.value,
     _MOMENT,
     "How long a step, or the designated time of a map, lasts: 1, or '1 day'.",
     "1",
+    read=YamlEntry.value,
     to=_BOTH,
 )
 _SHARED: Final = Keys(  # the same for every monitor of a file
     Key(
         "attribute",
-        _name_or_none,
         TEXT,
         "The attribute whose values are places.",
         "the one that has the place",
+        read=_name_or_none,
         to=_BOTH,
     ),
-    Key("item", _name_or_none, TEXT, "The column with the place.", "the one called like the attribute", to=_BOTH),
-    Key("person", _name_or_none, TEXT, "The column that says whose visit it is.", "as the policy says", to=_BOTH),
-    Key("event", _name_or_none, TEXT, "The column with an id of the event, by which duplicates are told.", to=_BOTH),
+    Key("item", TEXT, "The column with the place.", "the one called like the attribute", read=_name_or_none, to=_BOTH),
+    Key("person", TEXT, "The column that says whose visit it is.", "as the policy says", read=_name_or_none, to=_BOTH),
+    Key(
+        "event", TEXT, "The column with an id of the event, by which duplicates are told.", read=_name_or_none, to=_BOTH
+    ),
     Key(
         "time",
-        _name_or_none,
         {"type": ["string", "null"]},
         "The column of times; null to go by batches.",
         "`time`, if there is one",
+        read=_name_or_none,
         to=_BOTH,
     ),
     Key(
         "start",
-        YamlEntry.value,
         _MOMENT,
         "When the first step begins: a whole number or a quoted date.",
         "0",
+        read=YamlEntry.value,
         to=("place",),
     ),
     replace(_EVERY, to=("place",)),
@@ -111,48 +113,54 @@ _SHARED: Final = Keys(  # the same for every monitor of a file
 MONITOR_KEYS: Final = Keys(
     Key(
         "name",
-        _monitor_name,
         {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"},
         "Names its files.",
+        read=_monitor_name,
         required=True,
     ),
     Key(
         "place",
-        YamlEntry.value,
         {"type": ["string", "integer", "boolean"]},
         "One place, watched over time.",
         "`map` must be given",
+        read=YamlEntry.value,
         to=("place",),
     ),
     Key(
         "map",
-        _places,
         {"anyOf": [{"const": "all"}, {"type": "array", "minItems": 1, "items": _MOMENT}]},
         "All places, or these, at one designated time.",
         "`place` must be given",
+        read=_places,
     ),
-    Key("at", YamlEntry.value, _MOMENT, "When the designated time of a map begins.", "all events count", to=("map",)),
+    Key(
+        "at",
+        _MOMENT,
+        "When the designated time of a map begins.",
+        "all events count",
+        read=YamlEntry.value,
+        to=("map",),
+    ),
     Key(
         "decide_at",
-        lambda entry: [step.whole() for step in entry.one_or_more()],
         {"anyOf": [_STEP, {"type": "array", "minItems": 1, "items": _STEP}]},
         "The steps at which a map is decided, from 0.",
         "every one",
+        read=lambda entry: [step.whole() for step in entry.one_or_more()],
         to=("map",),
     ),
     _EVERY,
-    Key("threshold", YamlEntry.whole, POSITIVE, "Fewer visits than this are safe.", required=True, to=_BOTH),
+    Key("threshold", POSITIVE, "Fewer visits than this are safe.", required=True, to=_BOTH),
     Key(
         "epsilon",
-        YamlEntry.amount,
         EPSILON_SCHEMA,
         "What the whole life of the monitor costs.",
+        read=YamlEntry.amount,
         required=True,
         to=_BOTH,
     ),
     Key(
         "window",
-        YamlEntry.whole,
         POSITIVE,
         "For how many steps a visit counts and an alarm silences.",
         "must be given with `place`",
@@ -160,7 +168,6 @@ MONITOR_KEYS: Final = Keys(
     ),
     Key(
         "visits_per_person",
-        YamlEntry.whole,
         POSITIVE,
         "How many visits of one person ever count.",
         "of a place all; of a map with `person` 1",
@@ -176,58 +183,58 @@ class MonitorFile:
     `clock` is there where the names of files say their step.
     """
 
-    name: Annotated[str, Key("name", YamlEntry.text, TEXT, "What the file is called.", "the name of the file")]
+    name: Annotated[str, Key("name", TEXT, "What the file is called.", "the name of the file")]
     policy: Annotated[Policy, POLICY]
     options: Annotated[
         Mapping[str, Mapping[str, Any]],
         Key(
             "monitors",
-            together,
             {
                 "type": "array",
                 "minItems": 1,
                 "items": {**MONITOR_KEYS.schema(), "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}]},
             },
             "A list of monitors.",
+            read=together,
             required=True,
         ),
     ]
     state: Annotated[
-        Path, Key("state", _path, TEXT, "The folder for the private states.", "the name of the file, with `-state`")
+        Path,
+        Key("state", TEXT, "The folder for the private states.", "the name of the file, with `-state`", read=_path),
     ]
     out: Annotated[
         Path,
         Key(
             "out",
-            _path,
             TEXT,
             "The folder for the published verdicts, certificates and charts.",
             "the name of the file, with `-verdicts`",
+            read=_path,
         ),
     ]
     batches: Annotated[
         str | None,
         Key(
             "batches",
-            _pattern,
             TEXT,
             "Files of events: a pattern, or a folder. One file is one step.",
             "`--follow` names a folder",
+            read=_pattern,
         ),
     ] = None
     clock: Annotated[
         Clock | None,
         Key(
             "steps",
-            together,
             {"enum": ["files", "names"]},
             "`files`: a file is one step more than the last. `names`: its name has the date or number of its step.",
             "`files`",
+            read=together,
         ),
     ] = None
     points: Annotated[
-        Path | None,
-        Key("points", _path, TEXT, "A CSV file with the columns place, lat and lon, for the map."),
+        Path | None, Key("points", TEXT, "A CSV file with the columns place, lat and lon, for the map.", read=_path)
     ] = None
     # a URL may hold a password
     ledger: Annotated[str | None, replace(LEDGER, left_out="nothing is charged")] = field(default=None, repr=False)

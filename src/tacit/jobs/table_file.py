@@ -39,53 +39,59 @@ def _texts(entry: YamlEntry) -> list[str]:
 _ONE_OF_THREE: Final = "one of retention, epsilon and rho says how often values are kept"
 _PLAIN: Final = "plain perturbation; lam and delta stand together"
 TABLE_KEYS: Final = Keys(
-    Key("public", _texts, _NAMES, "The columns that are published as they are.", required=True),
+    Key("public", _NAMES, "The columns that are published as they are.", read=_texts, required=True),
     Key(
         "sensitive",
-        _texts,
         _NAMES,
         "The column that is hidden; of several, each is, and their combinations.",
+        read=_texts,
         required=True,
     ),
-    Key("retention", YamlEntry.amount, _CHANCE, "How likely a record keeps its value.", _ONE_OF_THREE, to=("promise",)),
-    Key("epsilon", YamlEntry.amount, _CHANCE, "What one record may lose at most.", _ONE_OF_THREE, to=("promise",)),
+    Key(
+        "retention",
+        _CHANCE,
+        "How likely a record keeps its value.",
+        _ONE_OF_THREE,
+        read=YamlEntry.amount,
+        to=("promise",),
+    ),
+    Key("epsilon", _CHANCE, "What one record may lose at most.", _ONE_OF_THREE, read=YamlEntry.amount, to=("promise",)),
     Key(
         "rho",
-        lambda entry: [one.amount() for one in entry.listed()],
         {"type": "array", "items": _CHANCE, "minItems": 2, "maxItems": 2},
         "What was less likely than the first stays less likely than the second.",
         _ONE_OF_THREE,
+        read=lambda entry: [one.amount() for one in entry.listed()],
         to=("promise",),
     ),
     Key(
         "lam",
-        YamlEntry.amount,
         _CHANCE,
         "Which error of a frequency, relative to it, is large enough.",
         _PLAIN,
+        read=YamlEntry.amount,
         to=("groups",),
     ),
-    Key("delta", YamlEntry.amount, _CHANCE, "How likely such an error must be.", _PLAIN, to=("groups",)),
+    Key("delta", _CHANCE, "How likely such an error must be.", _PLAIN, read=YamlEntry.amount, to=("groups",)),
     Key(
         "largest_frequency",
-        YamlEntry.amount,
         _CHANCE,
         "A public bound on the frequency of any value of a sensitive column.",
         "1",
+        read=YamlEntry.amount,
         to=("groups",),
     ),
     Key(
         "criterion",
-        YamlEntry.text,
         {"enum": list(CRITERIA)},
         "How the promise about groups is decided.",
         "`exact`",
+        read=YamlEntry.text,
         to=("groups",),
     ),
-    Key("method", YamlEntry.text, {"enum": list(METHODS)}, "How the table is made.", "`best`", to=("groups",)),
+    Key("method", {"enum": list(METHODS)}, "How the table is made.", "`best`", read=YamlEntry.text, to=("groups",)),
     Key(
         AGAIN,
-        YamlEntry.yes_or_no,
         BOOLEAN,
         "Whether to publish it although another table about these columns promises a criterion.",
         "false",
@@ -93,7 +99,6 @@ TABLE_KEYS: Final = Keys(
     ),
     Key(
         "groups",
-        together,
         {
             "type": "object",
             "additionalProperties": {
@@ -103,6 +108,7 @@ TABLE_KEYS: Final = Keys(
         },
         "What values of public columns become, or ranges of them such as 0..17.",
         "values stay as they are",
+        read=together,
     ),
 )
 _PROMISES: Final = tuple(key.name for key in TABLE_KEYS if "promise" in key.to)
@@ -111,13 +117,13 @@ _BOTH: Final = ("lam", "delta")
 _BESIDE_BOTH: Final = tuple(name for name in _ABOUT_GROUPS if name not in _BOTH)
 _TABLE: Final = Key(
     "table",
-    together,
     {
         **TABLE_KEYS.schema(),
         "dependentRequired": {"lam": ["delta"], "delta": ["lam"], **{key: list(_BOTH) for key in _BESIDE_BOTH}},
         "oneOf": [{"required": [name]} for name in _PROMISES],
     },
     "The table.",
+    read=together,
     required=True,
 )
 

@@ -68,10 +68,10 @@ def as_item(entry: YamlEntry, names: Any, domain: Domain) -> Any:
     return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
 
 
-WHERE: Final = Key("where", as_written, TEXT, "For instance: age < 18.")
-ATTRIBUTE: Final = Key("attribute", as_written, TEXT, required=True)
-ATTRIBUTES: Final = Key("attributes", as_written, TEXTS, required=True)
-BY: Final = Key("by", as_written, TEXTS, "One answer for each cell of these attributes.")
+WHERE: Final = Key("where", TEXT, "For instance: age < 18.")
+ATTRIBUTE: Final = Key("attribute", TEXT, required=True)
+ATTRIBUTES: Final = Key("attributes", TEXTS, required=True)
+BY: Final = Key("by", TEXTS, "One answer for each cell of these attributes.")
 
 
 @dataclass(frozen=True)

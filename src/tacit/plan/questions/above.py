@@ -13,7 +13,7 @@ from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_cells
 from tacit.plan.plans.thresholds import AbovePlan, plan_above
 from tacit.plan.question import Ints, read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_written
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one, whole_threshold
 from tacit.policy.domain import Domain
 from tacit.policy.files.spec import BOOLEAN, POSITIVE, Key
@@ -120,13 +120,12 @@ ABOVE: Final = Question(
         ATTRIBUTE,
         Key(
             "threshold",
-            as_written,
             _ONE_OR_EACH,
             "Fewer people than this are below it. A list has one for each item, in the order of the domain.",
             required=True,
         ),
-        Key("at_most", as_written, POSITIVE, "After so many answers that cost something it stops.", required=True),
-        Key("values", as_written, {**BOOLEAN, "default": True}, "Whether to measure what was found."),
+        Key("at_most", POSITIVE, "After so many answers that cost something it stops.", required=True),
+        Key("values", {**BOOLEAN, "default": True}, "Whether to measure what was found."),
         WHERE,
     ),
     read=lambda said: above(

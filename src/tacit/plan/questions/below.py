@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.plan.examples import first_predicate
 from tacit.plan.plans.thresholds import BelowPlan, plan_below
-from tacit.plan.question_keys import WHERE, Question, as_item, as_written
+from tacit.plan.question_keys import WHERE, Question, as_item
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.selection import Selection, predicate_for, whole_threshold
 from tacit.policy.attributes.attribute import Value
@@ -74,8 +74,8 @@ BELOW: Final = Question(
     "below",
     keys=(
         WHERE,
-        Key("threshold", as_written, POSITIVE, "Fewer people than this are below it.", required=True),
-        Key("item", as_item, _ITEM, "[attribute, item]"),
+        Key("threshold", POSITIVE, "Fewer people than this are below it.", required=True),
+        Key("item", _ITEM, "[attribute, item]", read=as_item),
     ),
     read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
     example=lambda policy: below(first_predicate(policy), 3),

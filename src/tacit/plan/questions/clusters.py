@@ -52,7 +52,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, as_written, names_of
+from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, names_of
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.attributes.attribute import Value
@@ -451,7 +451,7 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
 
 CLUSTERS: Final = Question(
     "clusters",
-    keys=(ATTRIBUTES, Key("k", as_written, POSITIVE, "How many centres.", required=True), WHERE),
+    keys=(ATTRIBUTES, Key("k", POSITIVE, "How many centres.", required=True), WHERE),
     read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),
     example=lambda policy: clusters(
         first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2

@@ -36,7 +36,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, WHERE, Question, as_written, names_of
+from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, WHERE, Question, names_of
 from tacit.plan.sensitivity.cells import CellTables, cell_labels, cells_of, is_items
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.exact_totals import exact_groups, finest_groups
@@ -303,9 +303,9 @@ HISTOGRAM: Final = Question(
 MARGINALS: Final = Question(
     "marginals",
     keys=(
-        Key("attributes", as_written, TEXTS),
-        Key("ways", as_written, POSITIVE),
-        Key("sets", as_written, {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
+        Key("attributes", TEXTS),
+        Key("ways", POSITIVE),
+        Key("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
         WHERE,
     ),
     read=lambda said: marginals(

@@ -192,8 +192,8 @@ QUANTILES: Final = Question(
         ATTRIBUTE,
         Key(
             "at",
-            as_decimals,
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
+            read=as_decimals,
             required=True,
         ),
         WHERE,

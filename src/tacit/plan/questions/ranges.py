@@ -339,7 +339,7 @@ _LISTED: Final = {
 }
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", as_ends, {"anyOf": [{"const": "all"}, _LISTED]}), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends), WHERE),
     read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

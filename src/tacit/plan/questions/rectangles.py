@@ -26,7 +26,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import WHERE, Question, as_ends, as_written, names_of
+from tacit.plan.question_keys import WHERE, Question, as_ends, names_of
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
@@ -334,8 +334,8 @@ _LISTED: Final = {
 RECTANGLES: Final = Question(
     "rectangles",
     keys=(
-        Key("attributes", as_written, TEXTS, "Two ordered attributes, or a grid.", required=True),
-        Key("rectangles", as_ends, {"anyOf": [{"const": "all"}, _LISTED]}),
+        Key("attributes", TEXTS, "Two ordered attributes, or a grid.", required=True),
+        Key("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends),
         WHERE,
     ),
     read=lambda said: rectangles(*names_of(said["attributes"]), said.get("rectangles", "all"), where=said.get("where")),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from tacit.plan.examples import first_attribute, has_cells
 from tacit.plan.plans.top_k import BarPlan, TopKPlan, plan_top_k
 from tacit.plan.question import read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_written
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one
 from tacit.policy.domain import Domain
 from tacit.policy.files.spec import POSITIVE, Key
@@ -51,7 +51,7 @@ def top_k(name: str, k: int | None = None, *, where: Where | str | None = None) 
 
 TOP_K: Final = Question(
     "top_k",
-    keys=(ATTRIBUTE, Key("k", as_written, POSITIVE, "How many to choose.", required=True), WHERE),
+    keys=(ATTRIBUTE, Key("k", POSITIVE, "How many to choose.", required=True), WHERE),
     read=lambda said: top_k(said["attribute"], said["k"], where=said.get("where")),
     example=lambda policy: top_k(first_attribute(policy, "top_k", has_cells), 1),
     shown=(

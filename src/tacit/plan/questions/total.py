@@ -27,7 +27,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, as_written, names_of
+from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, names_of
 from tacit.plan.sensitivity.cells import cell_labels, is_items
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, hidden_ends
 from tacit.plan.sensitivity.weighted_sums import Numbers, WeightedSumResponse
@@ -328,12 +328,7 @@ def by_words(by: tuple[str, ...]) -> str:
 
 TOTAL: Final = Question(
     "total",
-    keys=(
-        ATTRIBUTE,
-        BY,
-        Key("weight", as_written, TEXT, "An attribute by which everybody's number is multiplied."),
-        WHERE,
-    ),
+    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
     read=lambda said: total(
         said["attribute"], by=said.get("by", ()), weight=said.get("weight"), where=said.get("where")
     ),

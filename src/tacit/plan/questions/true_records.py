@@ -21,7 +21,7 @@ from tacit.errors import PlanError, kind_of
 from tacit.plan.examples import first_attribute
 from tacit.plan.plans.records import RecordsPlan, plan_records
 from tacit.plan.question import Query, attribute_of, check_where, columns_of, in_words, read_where, suffix, with_where
-from tacit.plan.question_keys import WHERE, Question, as_written, names_of
+from tacit.plan.question_keys import WHERE, Question, names_of
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
 from tacit.policy.files.spec import TEXT, TEXTS, Key
@@ -204,15 +204,10 @@ def _names(given: Any, key: str) -> tuple[str, ...]:
 TRUE_RECORDS: Final = Question(
     "true_records",
     keys=(
-        Key("columns", as_written, TEXTS, "The attributes that are shown.", required=True),
-        Key("key", as_written, TEXTS, "What names a row: no two rows have the same."),
-        Key("application", as_written, TEXT, "Who asks; each has coins of its own."),
-        Key(
-            "version",
-            as_written,
-            TEXT,
-            "Which state of the records, if they change under their keys; new coins, charged anew.",
-        ),
+        Key("columns", TEXTS, "The attributes that are shown.", required=True),
+        Key("key", TEXTS, "What names a row: no two rows have the same."),
+        Key("application", TEXT, "Who asks; each has coins of its own."),
+        Key("version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."),
         WHERE,
     ),
     read=lambda said: true_records(

@@ -65,7 +65,7 @@ def _document(entry: YamlEntry, domain: Domain) -> Any:
         fields = below.mapping()
         about = fields.get("attribute", fields.get("attributes"))
         names = None if about is None else about.plain()
-        readers = {key.name: key.read for key in question.keys}
+        readers = {key.name: key.read or as_written for key in question.keys}
         found[keyword] = {
             key: readers[key](value, names, domain) if key in readers else value.plain()
             for key, value in fields.items()

@@ -28,8 +28,8 @@ class Categories(OrderedAttribute):
 
     kind = "categories"
     keys = Keys(
-        Key("ordered", YamlEntry.yes_or_no, {**BOOLEAN, "default": False}, "Whether their order means anything."),
-        Key("otherwise", YamlEntry.value, VALUE, "What unexpected values count as.", "the row is dropped"),
+        Key("ordered", {**BOOLEAN, "default": False}, "Whether their order means anything."),
+        Key("otherwise", VALUE, "What unexpected values count as.", "the row is dropped", read=YamlEntry.value),
     )
     row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
     example = "{categories: [a, b]}"

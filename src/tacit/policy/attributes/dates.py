@@ -60,13 +60,13 @@ class Dates(OrderedAttribute):
 
     kind = "dates"
     keys = Keys(
-        Key("by", YamlEntry.text, {"enum": list(PERIODS), "default": "day"}, "What days are gathered into."),
+        Key("by", {"enum": list(PERIODS), "default": "day"}, "What days are gathered into.", read=YamlEntry.text),
         Key(
             "otherwise",
-            clip_or(_read_date),
             clip_or_schema(_TEXT),
             "What unexpected values count as: clip, or a value of the range.",
             "the row is dropped",
+            read=clip_or(_read_date),
         ),
     )
     row = Row(

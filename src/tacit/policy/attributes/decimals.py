@@ -44,13 +44,13 @@ class Decimals(OrderedAttribute):
 
     kind = "decimals"
     keys = Keys(
-        Key("step", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, required=True),
+        Key("step", {"type": "number", "exclusiveMinimum": 0}, required=True),
         Key(
             "otherwise",
-            clip_or(YamlEntry.real),
             clip_or_schema(_NUMBER),
             "What unexpected values count as: clip, or a value of the range.",
             "the row is dropped",
+            read=clip_or(YamlEntry.real),
         ),
     )
     row = Row(

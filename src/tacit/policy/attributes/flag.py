@@ -21,9 +21,7 @@ class Flag(OrderedAttribute):
     otherwise: bool | None = None
 
     kind = "flag"
-    keys = Keys(
-        Key("otherwise", YamlEntry.yes_or_no, BOOLEAN, "What unexpected values count as.", "the row is dropped")
-    )
+    keys = Keys(Key("otherwise", BOOLEAN, "What unexpected values count as.", "the row is dropped"))
     nested = True
     row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
     example = "flag"

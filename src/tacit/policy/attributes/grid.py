@@ -54,17 +54,25 @@ class Grid(Attribute):
 
     kind = "grid"
     keys = Keys(
-        Key("rows", YamlEntry.whole, POSITIVE, required=True),
-        Key("columns", YamlEntry.whole, POSITIVE, required=True),
-        Key("of", _two_texts, two({"type": "string"}), "The two data columns, for instance [latitude, longitude]."),
-        Key("low", _two_numbers, two({"type": "number"}), "Where cell [0, 0] starts.", "the columns hold cell numbers"),
-        Key("high", _two_numbers, two({"type": "number"}), "Where the last cell ends."),
+        Key("rows", POSITIVE, required=True),
+        Key("columns", POSITIVE, required=True),
+        Key(
+            "of", two({"type": "string"}), "The two data columns, for instance [latitude, longitude].", read=_two_texts
+        ),
+        Key(
+            "low",
+            two({"type": "number"}),
+            "Where cell [0, 0] starts.",
+            "the columns hold cell numbers",
+            read=_two_numbers,
+        ),
+        Key("high", two({"type": "number"}), "Where the last cell ends.", read=_two_numbers),
         Key(
             "otherwise",
-            clip_or(_cell),
             clip_or_schema(two({"type": "integer", "minimum": 0})),
             "The cell of places off the map: clip, or [row, column].",
             "the row is dropped",
+            read=clip_or(_cell),
         ),
     )
     nested = True

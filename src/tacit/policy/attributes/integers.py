@@ -45,15 +45,15 @@ class Integers(OrderedAttribute):
 
     kind = "integers"
     keys = Keys(
-        Key("low", _whole, WHOLE, required=True),
-        Key("high", _whole, WHOLE, required=True),
-        Key("step", _whole, {**POSITIVE, "default": 1}),
+        Key("low", WHOLE, read=_whole, required=True),
+        Key("high", WHOLE, read=_whole, required=True),
+        Key("step", {**POSITIVE, "default": 1}, read=_whole),
         Key(
             "otherwise",
-            clip_or(_whole),
             clip_or_schema(WHOLE),
             "What unexpected values count as: clip, or a value of the range.",
             "the row is dropped",
+            read=clip_or(_whole),
         ),
     )
     nested = True

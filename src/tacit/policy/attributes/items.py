@@ -36,8 +36,8 @@ class Items(Attribute):
 
     kind = "items"
     keys = Keys(
-        Key("first", YamlEntry.whole, {**WHOLE, "default": 0}, "The number of the first item."),
-        Key("at_most", YamlEntry.whole, POSITIVE, "The most items that one person may have."),
+        Key("first", {**WHOLE, "default": 0}, "The number of the first item."),
+        Key("at_most", POSITIVE, "The most items that one person may have."),
     )
     row = Row("`items: n` or `items: [..]`", "`first`, `at_most`", "sets of items")
     example = "{items: 1000}"

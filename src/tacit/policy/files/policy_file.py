@@ -246,40 +246,39 @@ def _fact(entry: YamlEntry, domain: Domain) -> Known:
     with said.blamed():
         if said is entry and not kind.alone:
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
-        fact = kind() if said is entry else kind.key.read(said, domain)
+        fact = kind() if said is entry else kind.key.reader(said, domain)
         fact.check(domain)
     return fact
 
 
 # ---- keys, and the JSON schema that follows from them ---------------------------------------------------------------
 
-PERSON: Final = Key("person", _column, TEXT, "The column that says whose row it is.", "every row is one person")
+PERSON: Final = Key("person", TEXT, "The column that says whose row it is.", "every row is one person", read=_column)
 PER_PERSON: Final = Key(
     "per_person",
-    _at_least_one,
     {**POSITIVE, "default": 1},
     "How many rows of one person count, of those that fit the domain. Needs `person`.",
     "1",
+    read=_at_least_one,
 )
 ORDER: Final = Key(
     "order",
-    _column,
     TEXT,
     "The column by which the first rows of a person count; must be public. Needs `person`.",
     "rows are chosen as at random, always the same ones",
+    read=_column,
 )
 ITEM: Final = Key(
     "item",
-    _column,
     TEXT,
     "The column of items in a table with one row for each person and item.",
     "the one called like the set",
+    read=_column,
 )
 POLICY_KEYS: Final = Keys(
-    Key("name", YamlEntry.text, {"type": "string"}, "What reports call the policy.", "the name of the file"),
+    Key("name", {"type": "string"}, "What reports call the policy.", "the name of the file"),
     Key(
         "domain",
-        together,
         {
             "type": "object",
             "minProperties": 1,
@@ -287,28 +286,29 @@ POLICY_KEYS: Final = Keys(
             "additionalProperties": {"$ref": "#/$defs/attribute"},
         },
         "The columns and the values they may have. Declared, never read off the data.",
+        read=together,
         required=True,
     ),
     Key(
         "secrets",
-        together,
         {"anyOf": [{"$ref": "#/$defs/family"}, {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}}]},
         "What a release must not give away: one family of secrets, or the union of several.",
+        read=together,
         required=True,
     ),
     Key(
         "known",
-        together,
         {"anyOf": [{"$ref": "#/$defs/fact"}, {"type": "array", "items": {"$ref": "#/$defs/fact"}}, {"type": "null"}]},
         "What is public about the data set anyway, one fact or a list. It couples people and raises the noise.",
         "nothing",
+        read=together,
     ),
     Key(
         "presence",
-        _presence,
         {"enum": list(PRESENCE), "default": "public"},
         "`public`, or `secret`: who is in the data is a secret, and so how many there are.",
         "`public`; `secret` with `taking_part`",
+        read=_presence,
     ),
     PERSON,
     PER_PERSON,
@@ -349,9 +349,9 @@ def policy_schema() -> Schema:
 
 POLICY: Final = Key(
     "policy",
-    lambda entry: policy_below(entry),
     {"anyOf": [TEXT, {"$ref": "#/$defs/policy"}]},
     "A policy file, relative to this file, or the policy itself.",
+    read=lambda entry: policy_below(entry),
     required=True,
 )
 

@@ -26,10 +26,7 @@ BOOLEAN: Final[Schema] = {"type": "boolean"}
 ANY: Final[Schema] = {"type": ["string", "number", "boolean"]}
 PART: Final[Schema] = {"anyOf": [ANY, {"type": "array", "items": VALUE}]}
 NAMES: Final[Schema] = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
-    ],
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}],
     "description": "Names of attributes.",
 }
 PREDICATE: Final[Schema] = {
@@ -42,6 +39,14 @@ _CLIP: Final = "clip"
 _NONE: Final[Mapping[str, Schema]] = MappingProxyType({})
 
 
+_READERS: Final[Mapping[str, Callable[[YamlEntry], Any]]] = {
+    "string": YamlEntry.text,
+    "integer": YamlEntry.whole,
+    "number": YamlEntry.real,
+    "boolean": YamlEntry.yes_or_no,
+}
+
+
 def together(entry: YamlEntry) -> YamlEntry:
     """Stand for the reader of a key that is read together with others."""
     return entry
@@ -51,16 +56,24 @@ def together(entry: YamlEntry) -> YamlEntry:
 class Key:
     """One key: how it is read, what may stand there, what it means, and what holds where it is left out.
 
-    `read` is `together` where a key is read with others. `to` names who takes the value just as it was read.
+    `read` is left out where the schema tells how, and `together` where a key is read with others. `to` names who takes
+    the value just as it was read.
     """
 
     name: str
-    read: Callable[..., Any]
     schema: Schema
     says: str = ""
     left_out: str = ""
+    read: Callable[..., Any] | None = None
     required: bool = False
     to: tuple[str, ...] = ()
+
+    @property
+    def reader(self) -> Callable[..., Any]:
+        """How it is read: as it says itself, or else as its schema says."""
+        if self.read is not None:
+            return self.read
+        return one_of(*self.schema["enum"]) if "enum" in self.schema else _READERS[self.schema["type"]]
 
     def property(self) -> Schema:
         """Return the JSON schema with its description."""
@@ -105,7 +118,8 @@ class Keys(tuple[Key, ...]):
 
     def read(self, places: Mapping[str, YamlEntry]) -> dict[str, Any]:
         """Read the keys that are given, but for those that are read together with others."""
-        return {key.name: key.read(places[key.name]) for key in self if key.read is not together and key.name in places}
+        given = [key for key in self if key.name in places and key.read is not together]
+        return {key.name: key.reader(places[key.name]) for key in given}
 
     def handed_to(self, taker: str, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values that are handed on to one taker."""

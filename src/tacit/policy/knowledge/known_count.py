@@ -18,7 +18,7 @@ class KnownCount(Known):
 
     where: Where
     key: ClassVar[Key] = Key(
-        "count", lambda entry, _: KnownCount(where(entry.text())), PREDICATE, "How many people a predicate picks."
+        "count", PREDICATE, "How many people a predicate picks.", read=lambda entry, _: KnownCount(where(entry.text()))
     )
     example: ClassVar[str] = '{count: "age < 18"}'
 

@@ -19,9 +19,9 @@ class KnownMarginal(Known):
     names: tuple[str, ...]
     key: ClassVar[Key] = Key(
         "marginal",
-        lambda entry, domain: KnownMarginal(tuple(read_names(entry, domain))),
         NAMES,
         "The whole histogram of some attributes.",
+        read=lambda entry, domain: KnownMarginal(tuple(read_names(entry, domain))),
     )
     example: ClassVar[str] = "{marginal: [disease]}"
 

@@ -18,9 +18,9 @@ class KnownSize(Known):
     people: int | None = None
     key: ClassVar[Key] = Key(
         "size",
-        lambda entry, _: KnownSize(entry.whole()),
         {"type": "integer", "minimum": 0},
         "How many people there are. The number itself may be left out.",
+        read=lambda entry, _: KnownSize(entry.whole()),
     )
     example: ClassVar[str] = "{size: 1200}"
     alone: ClassVar[bool] = True

@@ -31,18 +31,18 @@ from tacit.policy.secrets.family import (
 _POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
 _VALUES: Final[Schema] = {"type": "array", "items": PART}
 _RANGE: Final[Schema] = {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}
-_NAME: Final = Key("attribute", together, {"type": "string"}, required=True)
+_NAME: Final = Key("attribute", {"type": "string"}, read=together, required=True)
 _WIDTH: Final = Key(
     "width",
-    together,
     {"anyOf": [_POSITIVE, {"type": "array", "items": _POSITIVE, "minItems": 1, "maxItems": 2}]},
+    read=together,
     required=True,
 )
 _BLOCKS: Final = Key(
     "blocks",
-    together,
     {"type": "array", "minItems": 1, "items": {"anyOf": [_VALUES, _RANGE]}},
     "Lists of values, or ranges like 0..17.",
+    read=together,
     required=True,
 )
 

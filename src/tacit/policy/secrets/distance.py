@@ -38,15 +38,15 @@ METRICS: Final = ("l1", "l2", "linf")
 _DISTANCE: Final = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{0,30}|/[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 _THETA: Final = Key(
     "theta",
-    together,
     {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^\+?[0-9]+([./][0-9]+)?"}]},
     "The largest distance that is protected: 5, 2.5 or 5/2.",
+    read=together,
     required=True,
 )
 _METRIC: Final = Key(
-    "metric", YamlEntry.text, {"enum": list(METRICS), "default": "l1"}, "How several differences add up."
+    "metric", {"enum": list(METRICS), "default": "l1"}, "How several differences add up.", read=YamlEntry.text
 )
-_LONG: Final = Keys(_THETA, Key("attributes", together, NAMES, required=True), _METRIC)
+_LONG: Final = Keys(_THETA, Key("attributes", NAMES, read=together, required=True), _METRIC)
 
 
 @dataclass(frozen=True)
