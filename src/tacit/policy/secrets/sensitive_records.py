@@ -13,7 +13,7 @@ from tacit.policy.files.spec import PREDICATE, Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets
 from tacit.policy.secrets.one_attribute import Attributes
-from tacit.policy.secrets.picked_records import is_picked, record_with
+from tacit.policy.secrets.picked_records import is_picked, record_with, why_nobody
 from tacit.policy.where import Where, where
 
 
@@ -71,8 +71,7 @@ class SensitiveRecords(Secrets):
 
     def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
-        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return f"no record satisfies {self.where}" if nobody else ""
+        return why_nobody(domain, self.where)
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected."""
@@ -87,21 +86,21 @@ class SensitiveRecords(Secrets):
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield somebody who is sensitive and somebody who is not."""
         test, text = self.where.compile(domain), str(self.where)
-        inside = record_with(domain, test, lambda answer: answer, base)
-        outside = record_with(domain, test, lambda answer: not answer, base)
-        if isinstance(inside, str):
+        inside = record_with(domain, test, base)
+        outside = record_with(domain, test, base, picked=False)
+        if inside is None:
             return
-        if isinstance(outside, str):
+        if outside is None:
             for name in domain:
                 for other in domain[name].others(inside[name])[:1]:
-                    yield ExamplePair(inside, {**inside, name: other}, f"the first has {text}")
+                    yield ExamplePair(inside, {**inside, name: other}, f"the first satisfies {text}")
                     return
             return
-        yield ExamplePair(inside, outside, f"the first has {text}")
-        yield ExamplePair(outside, inside, f"the first has {text}", f"the first does not have {text}")
+        yield ExamplePair(inside, outside, f"the first satisfies {text}")
+        yield ExamplePair(outside, inside, f"the first satisfies {text}", f"the first does not satisfy {text}")
         for name in domain:
             for other in domain[name].others(outside[name]):
                 stays = {**outside, name: other}
                 if not is_picked(domain, test, stays):
-                    yield ExamplePair(outside, stays, if_not=f"the first does not have {text}")
+                    yield ExamplePair(outside, stays, if_not=f"the first does not satisfy {text}")
                     return

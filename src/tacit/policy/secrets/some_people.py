@@ -17,7 +17,7 @@ from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.files.spec import Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets
-from tacit.policy.secrets.picked_records import is_picked, record_with
+from tacit.policy.secrets.picked_records import is_picked, record_with, why_nobody
 from tacit.policy.where import Where
 
 
@@ -91,8 +91,7 @@ class SomePeople(Secrets):
 
     def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
-        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return self.family.why_empty(domain) or (f"no record satisfies {self.where}" if nobody else "")
+        return self.family.why_empty(domain) or why_nobody(domain, self.where)
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected, and where edges lead out of the people who are."""
@@ -114,8 +113,8 @@ class SomePeople(Secrets):
         """Yield the family's pairs of somebody who is picked, and one of somebody who is not."""
         test = self.where.compile(domain)
         for wanted in (True, False):
-            start = record_with(domain, test, lambda answer, wanted=wanted: answer is wanted, base)  # type: ignore[misc]
-            if isinstance(start, str):
+            start = record_with(domain, test, base, picked=wanted)
+            if start is None:
                 continue
             for found in self.family.candidates(domain, start):
                 if found.hidden is None:

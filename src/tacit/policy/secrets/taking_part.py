@@ -24,7 +24,7 @@ from tacit.policy.secrets.family import (
     Promise,
     Secrets,
 )
-from tacit.policy.secrets.picked_records import record_with
+from tacit.policy.secrets.picked_records import record_with, why_nobody
 from tacit.policy.where import Where
 
 
@@ -91,13 +91,13 @@ class TakingPart(Secrets):
         """Yield somebody who leaves, somebody who joins, and records that differ."""
         if self.where is not None:
             test, text = self.where.compile(domain), str(self.where)
-            inside = record_with(domain, test, lambda answer: answer, base)
-            outside = record_with(domain, test, lambda answer: not answer, base)
-            if not isinstance(inside, str):
-                yield ExamplePair(inside, None, f"the first has {text}")
+            inside = record_with(domain, test, base)
+            outside = record_with(domain, test, base, picked=False)
+            if inside is not None:
+                yield ExamplePair(inside, None, f"the first satisfies {text}")
                 yield ExamplePair(None, inside, if_not="who is not in the data has no record")
-            if not isinstance(outside, str):
-                yield ExamplePair(outside, None, if_not=f"the first does not have {text}")
+            if outside is not None:
+                yield ExamplePair(outside, None, if_not=f"the first does not satisfy {text}")
             return
         yield ExamplePair(base, None, "taking part is secret")
         yield ExamplePair(None, base, "taking part is secret")
@@ -107,10 +107,7 @@ class TakingPart(Secrets):
 
     def why_empty(self, domain: Domain) -> str:
         """Say why there is no edge."""
-        if self.where is None:
-            return ""
-        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
-        return f"no record satisfies {self.where}" if nobody else ""
+        return "" if self.where is None else why_nobody(domain, self.where)
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say whose taking part is no secret."""
