@@ -183,7 +183,8 @@ def test_what_is_exact_is_the_variance_of_plain_numbers():
     record = tc.Session(policy, frame, budget=1).release(tc.variance("age", by="ward"), epsilon=1)
     assert record.values == pytest.approx(truth_of(frame, ("ward",)))
     assert record.plan.rmse == 0
-    assert "divided by the number of people" in record.plan.query.words(DOMAIN)
+    assert record.plan.query.words(DOMAIN) == "Population variance of age by ward"
+    assert any("divided by the number of people, not by one less" in term for term in record.certificate["terms"])
     assert record.plan.query.unit_words(DOMAIN) == "age squared"
 
 

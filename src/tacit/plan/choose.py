@@ -59,7 +59,7 @@ def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[LinearP
         return plans  # nothing needs hiding
     plainest = min(plan.variance for plan in plans)
     made = [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
-    # what is as good as a plainer way, as far as predictions can tell, is none that is worth having
+    # drop strategies that do not clearly beat a simpler one
     return plans + [plan for plan in made if not plainest * _AS_GOOD <= plan.variance <= plainest]
 
 

@@ -45,7 +45,7 @@ class Released(Protocol):
         """Which of them have no noise."""
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return ends that hold the true answers, each with this probability."""
+        """Return the ends of intervals that contain each true answer with this probability."""
 
 
 def range_of(attribute: Any) -> tuple[float, float]:

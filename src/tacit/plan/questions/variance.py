@@ -163,8 +163,13 @@ class Variance(Moment):
         return f"{self.name} squared"
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked, and what it is divided by."""
-        return f"{super().words(domain)}, divided by the number of people"
+        """Return in words what is asked."""
+        return f"Population variance of {self.name}{by_words(self.by)}"
+
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
+        """Return in words what an answer means, and what it is divided by."""
+        divided = "squared distances from the mean are divided by the number of people, not by one less"
+        return [divided, *super().terms(parts)]
 
     def check_size(self, policy: Policy) -> None:
         """Refuse more answers than can be released."""
