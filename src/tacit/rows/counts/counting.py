@@ -30,7 +30,7 @@ Truths = npt.NDArray[np.bool_]
 JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
 _BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows
 MOST_BINS: Final = 2**27  # cells that are counted in memory here
-_HALF: Final = 2**31
+HALF: Final = 2**31  # numbers are added up in two halves, so that no sum of 64 bits overflows
 
 
 @dataclass(frozen=True)
@@ -227,13 +227,13 @@ class Bins:
     def _sum(self, number: int, cells: npt.NDArray[Any], added: Codes) -> None:
         """Add positions up. In two halves: the float sums of `bincount` are then exact for every batch."""
         bins, places = len(self._counts[number]), added.astype(np.int64)
-        low = np.bincount(cells, weights=(places % _HALF).astype(np.float64), minlength=bins).astype(np.int64)
-        high = np.bincount(cells, weights=(places // _HALF).astype(np.float64), minlength=bins).astype(np.int64)
+        low = np.bincount(cells, weights=(places % HALF).astype(np.float64), minlength=bins).astype(np.int64)
+        high = np.bincount(cells, weights=(places // HALF).astype(np.float64), minlength=bins).astype(np.int64)
         found = np.bincount(cells, minlength=bins)
         with self._lock:
             self._counts[number] += found
             filled = np.flatnonzero(found)
-            self._sums[number][filled] += high[filled].astype(object) * _HALF + low[filled].astype(object)
+            self._sums[number][filled] += high[filled].astype(object) * HALF + low[filled].astype(object)
 
     def found(self) -> list[npt.NDArray[Any]]:
         """Return what was counted for each need."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -24,13 +24,11 @@ from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
 from tacit.rows.counts.asked_tables import items_of
-from tacit.rows.counts.counting import CompiledTally
+from tacit.rows.counts.counting import HALF, CompiledTally
 from tacit.rows.counts.item_counts import Counts
 from tacit.rows.counts.lines import LineCounting, PeopleLines, RowLines, asked_in, grouped, holds, key_columns, whole
 from tacit.rows.guard import closed
 from tacit.rows.sources.opened import Opened
-
-_HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 
 
 def lines_of(opened: Opened) -> LineCounting:
@@ -101,12 +99,11 @@ class EngineTables:
                 ours = numbers % len(needs) == number
                 cells, places = numbers[ours] // len(needs), []
                 for name in reversed(need.names):
-                    parts = []
+                    kept = []
                     for slot in reversed(self._slots[name]):
-                        parts.append(slot.positions(cells % slot.size))
+                        kept.append(cells % slot.size)
                         cells = cells // slot.size
-                    sizes = [axis.size for axis in self._domain.axes_of(name)]
-                    places.append(np.ravel_multi_index(tuple(reversed(parts)), tuple(sizes)))
+                    places.append(self._opened.layout.code_of(name, reversed(kept)))
                 shape = tuple(self._domain[name].size for name in need.names)
                 counts = np.zeros(math.prod(shape), dtype=np.int64)
                 np.add.at(counts, _cell_numbers(int(ours.sum()), places[::-1], shape), people[ours])
@@ -164,9 +161,9 @@ class EngineTables:
             # value when one of them moves by one
             by = [f"g{place}" for place in range(len(keys))]
             frame = frame.select(*(key.alias(one) for key, one in zip(keys, by, strict=True)), k0=above)
-            frame = frame.select(*by, low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
+            frame = frame.select(*by, low=nw.col("k0") % HALF, rest=nw.col("k0") - nw.col("k0") % HALF)
             # rest is a multiple of 2^31 below 2^63, so the division is exact in any engine
-            frame = frame.select(*by, "low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
+            frame = frame.select(*by, "low", high=(nw.col("rest") / HALF).cast(nw.Int64))
             # a sum may be wider than what it adds up, and a connection may hand out wide numbers as bytes
             sums = [nw.col(one).sum().cast(nw.Int64).alias(one) for one in ("low", "high")]
             lines = nw.len().cast(nw.Int64).alias("n")
@@ -180,7 +177,7 @@ class EngineTables:
             columns = (whole(table.column(one)).tolist() for one in ("low", "high", "n"))
             for cell, low, high, lines in zip(_cell_numbers(table.num_rows, places, shape), *columns, strict=True):
                 if cell >= 0:
-                    found[cell] += (high * _HALF + low) // step, lines
+                    found[cell] += (high * HALF + low) // step, lines
             return found.reshape(*shape, 2)
 
         return closed(decoded, InternalError("adding up rows"))
@@ -196,9 +193,7 @@ def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...])
 
 def _cell_numbers(groups: int, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
     """Return the cell of each group; -1 where one of its positions is -1, which is no position."""
-    cells = np.zeros(groups, dtype=np.int64)
-    inside = np.ones(groups, dtype=np.bool_)
-    for positions, size in zip(places, shape, strict=True):
-        inside &= positions >= 0
-        cells = cells * size + positions
-    return np.where(inside, cells, -1)
+    if not places:
+        return np.zeros(groups, dtype=np.int64)
+    cells = np.ravel_multi_index(tuple(places), shape, mode="clip")
+    return np.where(np.min(places, axis=0) < 0, -1, cells)

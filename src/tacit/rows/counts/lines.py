@@ -17,6 +17,7 @@ all rows that fit (one item per row, or lists of them). Of more items than `at_m
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -302,14 +303,8 @@ class PeopleLines:
 
     def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
         """Return the positions behind the slots of attributes."""
-        columns = iter(key_columns(table))
-        found = []
-        for name in names:
-            positions = np.zeros(table.num_rows, dtype=np.int64)
-            for slot, axis in zip(self._slots[name], self._opened.domain.axes_of(name), strict=True):
-                positions = positions * axis.size + slot.positions(whole(next(columns)))
-            found.append(positions)
-        return found
+        columns = map(whole, key_columns(table))
+        return [self._opened.layout.code_of(name, itertools.islice(columns, len(self._slots[name]))) for name in names]
 
     def item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
         """Return the positions of items: their places, or what is behind their keys."""

@@ -160,12 +160,17 @@ class WordLayout:
         """Return the positions of some attributes."""
         found = {}
         for name in names:
-            parts = [
-                slot.positions(words[slot.word] >> slot.shift & (2**slot.bits - 1) if slot.bits else words[slot.word])
+            kept = (
+                words[slot.word] >> slot.shift & (2**slot.bits - 1) if slot.bits else words[slot.word]
                 for slot in self.slots[name]
-            ]
-            found[name] = parts[0] if len(parts) == 1 else np.ravel_multi_index(tuple(parts), self._sizes[name])
+            )
+            found[name] = self.code_of(name, kept)
         return found
+
+    def code_of(self, name: str, kept: Iterable[Places]) -> Places:
+        """Return the positions of an attribute, from the numbers that its slots keep."""
+        parts = [slot.positions(numbers) for slot, numbers in zip(self.slots[name], kept, strict=True)]
+        return parts[0] if len(parts) == 1 else np.ravel_multi_index(tuple(parts), self._sizes[name])
 
     def ranked(self, frame: Any, sequence: Sequence[str]) -> Any:
         """Replace the "key" of persons by that of rows, which go by `sequence`, by it, and by their words."""
