@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import narwhals as nw
@@ -15,14 +15,13 @@ from tacit.errors import DataRefused, InternalError
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.buffers import ArrowEngine, PandasEngine
 from tacit.rows.sources.duckdb_engine import DuckDBEngine
-from tacit.rows.sources.engine import (
-    KINDS,
-    Engine,
-)
+from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.file_engines import files
 from tacit.rows.sources.ibis_engines import ibis_engine
 from tacit.rows.sources.polars_engine import PolarsEngine
 from tacit.rows.sources.spark_engine import SparkEngine
+
+_KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
 def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
@@ -34,7 +33,7 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
     opened = closed(
         lambda: _engine_for(source, lists, declared),
         InternalError("asking rows what they are", paid=False),
-        {Exception: DataRefused(f"rows must be {KINDS}")},
+        {Exception: DataRefused(f"rows must be {_KINDS}")},
     )
     return blind(opened, "opening rows")
 
@@ -43,7 +42,9 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
     """Return what makes the engine: only a class that is none of these is asked for here, and that is said."""
     if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
         listed = source if isinstance(source, list | tuple) else [source]
-        paths = [str(path) if isinstance(path, str | Path) else path for path in listed]
+        if not all(isinstance(path, str | Path) for path in listed):
+            raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
+        paths = [str(path) for path in listed]
         return lambda: files(paths, declared)
     source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
     module, name = type(source).__module__.split(".")[0], type(source).__name__
@@ -59,4 +60,4 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
         return lambda: SparkEngine(source)
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
         return lambda: ibis_engine(source)
-    raise DataRefused(f"rows must be {KINDS}", fix=f"A {module} {name} is none of them.")
+    raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")

@@ -22,7 +22,6 @@ PERSON: Final = "u"  # the name under which the column that says whose row it is
 ORDER: Final = "o"  # and the one that says which rows come first
 EVENTS: Final = ("t", "e")  # and, of events, when they were and which
 NAMES: Final = "name_"  # what the names of columns begin with that name rows
-KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
 MakeFrame = Callable[[Mapping[str, Sequence[Any]]], Any]

@@ -25,7 +25,6 @@ from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded
 from tacit.rows.sources.duckdb_sql import duckdb_day, quoted, quoted_name
 from tacit.rows.sources.engine import (
     EVENTS,
-    KINDS,
     NAMES,
     ORDER,
     PERSON,
@@ -39,8 +38,6 @@ _LONGEST_LINE: Final = 16 * 2**20
 
 def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
     """Return an engine over CSV or Parquet files; a path may be a pattern such as `data/*.parquet`."""
-    if not all(isinstance(path, str | Path) for path in paths):
-        raise DataRefused(f"rows must be {KINDS}", fix="A list may hold paths only.")
     found, are_csv = files_of(paths)
     return _csv(found, declared) if are_csv else _parquet(found)
 
