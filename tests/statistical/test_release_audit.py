@@ -20,12 +20,13 @@ from tacit.audit.sampled_audits.releases import READ_FIRST, Remembered, WholeRel
 from tacit.plan.choose import choose
 from tacit.plan.draws.additive import blur
 from tacit.plan.measure.tally import CellCounts
-from tacit.release import execute as drawn
 from tacit.release import planner
 from tacit.release import session as sessions
+from tacit.release.estimate import infer as inferring
 from tacit.release.estimate import measure as measuring
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure
+from tacit.release.results import derived, selections
 from tacit.release.results.selections import select
 from tacit.rows.rows import open_rows
 
@@ -85,8 +86,9 @@ def _inferred_with_the_truth(monkeypatch, changed):
         seen.append(truth)
         return measure(plan, truth)
 
-    monkeypatch.setattr(drawn, "measure", careless_measure)
-    monkeypatch.setattr(drawn, "infer", lambda measured, **more: changed(infer(measured, **more), seen[-1]))
+    for module in (inferring, derived):
+        monkeypatch.setattr(module, "measure", careless_measure)
+        monkeypatch.setattr(module, "infer", lambda measured, **more: changed(infer(measured, **more), seen[-1]))
 
 
 def truth_in_post_processing(monkeypatch):
@@ -107,7 +109,7 @@ def order_by_parity(monkeypatch):
         turn = slice(None, None, -1 if truth[0] % 2 else 1)
         return replace(record, places=record.places[turn].copy(), values=record.values[turn].copy())
 
-    monkeypatch.setattr(drawn, "select", careless)
+    monkeypatch.setattr(selections, "select", careless)
 
 
 def mean_over_the_true_count(monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial, singledispatch
 from typing import NoReturn
 
 import numpy as np
@@ -13,23 +12,16 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError, sealed
 from tacit.ledger.clauses.coins import CoinState
-from tacit.plan.draws.zoom import draw_stages
-from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.grid_plan import GridPlan
-from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan
-from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.plans.selection_plan import SelectionPlan
-from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.answers import check_people, count_once
-from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import Measurements, measure
-from tacit.release.results.clusters import clustered
-from tacit.release.results.derived import derive
-from tacit.release.results.record import ReleaseRecord
-from tacit.release.results.rectangles import infer_rectangles
-from tacit.release.results.selections import select
-from tacit.release.results.suppress_records import show_records
+from tacit.release.results import (  # noqa: F401 - they register what is drawn for their plans
+    clusters,
+    derived,
+    rectangles,
+    selections,
+    suppress_records,
+)
+from tacit.release.results.record import ReleaseRecord, draw_record
 from tacit.rows.rows import Rows
 
 Ints = npt.NDArray[np.int64]
@@ -80,7 +72,8 @@ class Drawn:
             if self._waiting is None:
                 truths = true_answers(self._plans, self._rows)
                 self._waiting = [
-                    _draw(plan, truth, self._rows, self._coins) for plan, truth in zip(self._plans, truths, strict=True)
+                    draw_record(plan, truth, self._rows, self._coins)
+                    for plan, truth in zip(self._plans, truths, strict=True)
                 ]
             made, self._waiting[number] = self._waiting[number], None
         assert made is not None  # noqa: S101 - a release is made once
@@ -100,51 +93,3 @@ def true_answers(plans: Sequence[Plan], rows: Rows) -> list[list[Ints]]:
     answers = iter(found)
     of_plan = {plan: [next(answers) for _ in tallied] for plan, tallied in distinct.items()}
     return [of_plan[id(plan)] for plan in plans]
-
-
-@singledispatch
-def _draw(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
-    raise TypeError(type(plan))
-
-
-@_draw.register
-def _(plan: LinearPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
-
-
-@_draw.register
-def _(plan: GridPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(infer_rectangles, measure(plan, *truths), plan)
-
-
-@_draw.register
-def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(_derived, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
-
-
-def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
-    return derive(plan, [infer(part, consistent=True) for part in measured])
-
-
-@_draw.register
-def _(plan: ClustersPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    settled, parts = draw_stages(plan, *truths)
-    measured = [Measurements(part.plan, part.noisy, None, None) for part in parts]
-    return partial(_clustered, plan, settled, measured)
-
-
-def _clustered(plan: ClustersPlan, settled: ClustersPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
-    return clustered(plan, settled, [infer(part) for part in measured])
-
-
-@_draw.register
-def _(plan: SelectionPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    record = select(plan, *truths)
-    return lambda: record
-
-
-@_draw.register
-def _(plan: RecordsPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    record = show_records(plan, rows, coins.secret_of)
-    return lambda: record

@@ -344,7 +344,7 @@ def exit_code_of_a_forked_release(s):
 
 
 def test_no_true_answer_hangs_on_an_exception(monkeypatch):
-    from tacit.release import execute as module
+    from tacit.release.estimate import infer as module
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -12,6 +12,9 @@ that need not be moved to rise follow their neighbours that were, as far as thei
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +23,10 @@ from tacit.plan.plans.linear import Line, LinearPlan
 from tacit.release.estimate.agree import agreement, nearest
 from tacit.release.estimate.cell_estimates import following, increasing, of_groups, with_totals
 from tacit.release.estimate.cell_estimates import nonnegative as without_negatives
-from tacit.release.estimate.measure import Measurements
+from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.line import LineRecord, RunningCounts
 from tacit.release.results.listed_ranges import ListedRangesRecord
-from tacit.release.results.record import LinearRecord
+from tacit.release.results.record import LinearRecord, ReleaseRecord, draw_record
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -197,3 +200,8 @@ def _cells(
 
 def _one_after_another(parts: list[Floats]) -> Floats:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+@draw_record.register
+def _(plan: LinearPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)

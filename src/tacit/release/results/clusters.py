@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError
+from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.kmeans import nearest
 from tacit.plan.questions.clusters import ClustersPlan
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import Measurements
 from tacit.release.results.derived import DerivedRecord
 from tacit.release.results.line import LineRecord
-from tacit.release.results.record import Floats, Ints, LinearRecord, check_level
+from tacit.release.results.record import Floats, Ints, LinearRecord, ReleaseRecord, check_level, draw_record
 from tacit.release.results.value_files import decimals_for
 
 
@@ -115,3 +118,14 @@ def clustered(plan: ClustersPlan, settled: ClustersPlan, parts: Sequence[LinearR
         settled=settled,
         _own=found.own,
     )
+
+
+@draw_record.register
+def _(plan: ClustersPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    settled, parts = draw_stages(plan, *truths)
+    measured = [Measurements(part.plan, part.noisy, None, None) for part in parts]
+    return partial(_inferred, plan, settled, measured)
+
+
+def _inferred(plan: ClustersPlan, settled: ClustersPlan, measured: Sequence[Measurements]) -> ClustersRecord:
+    return clustered(plan, settled, [infer(part) for part in measured])

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.plan.plans.derived import DerivedPlan
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.line import LineRecord, RunningAnswers, RunningCounts
-from tacit.release.results.record import Floats, LinearRecord, NumbersRecord, check_level
+from tacit.release.results.record import (
+    Floats,
+    Ints,
+    LinearRecord,
+    NumbersRecord,
+    ReleaseRecord,
+    check_level,
+    draw_record,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -61,3 +71,12 @@ def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> Der
     """Return the record of a plan from the records of its parts."""
     kind = LineDerivedRecord if plan.parts[0].line is not None else DerivedRecord
     return kind(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))  # type: ignore[arg-type]
+
+
+@draw_record.register
+def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    return partial(_inferred, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
+
+
+def _inferred(plan: DerivedPlan, measured: Sequence[Measurements]) -> DerivedRecord:
+    return derive(plan, [infer(part, consistent=True) for part in measured])

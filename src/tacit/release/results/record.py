@@ -11,10 +11,11 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import singledispatch
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,10 @@ from tacit.plan.plans.plan import Plan
 from tacit.release.certificate import Certificate
 from tacit.release.results.number_texts import with_interval
 from tacit.release.results.value_files import side_by_side, write_csv, write_table
+
+if TYPE_CHECKING:
+    from tacit.ledger.clauses.coins import CoinState
+    from tacit.rows.rows import Rows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -224,3 +229,12 @@ def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise PlanError("must lie strictly between 0 and 1", key="level", given=level, fix="Use 0.95.")
+
+
+@singledispatch
+def draw_record(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
+    """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy.
+
+    Each kind of plan registers where its record is.
+    """
+    raise TypeError(type(plan))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,8 @@ from tacit.errors import PlanError
 from tacit.plan.plans.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import in_rectangles
-from tacit.release.estimate.measure import Measurements
-from tacit.release.results.record import Floats, Ints, NumbersRecord, check_level
+from tacit.release.estimate.measure import Measurements, measure
+from tacit.release.results.record import Floats, Ints, NumbersRecord, ReleaseRecord, check_level, draw_record
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -86,3 +88,8 @@ def infer_rectangles(measured: Measurements, plan: GridPlan) -> RectanglesRecord
     centre = np.where(plan.spread.exact(), np.rint(centre), centre)
     values = np.maximum(centre, 0.0) if plan.nonnegative else centre.copy()
     return RectanglesRecord(plan=plan, values=values, _cells=cells, _centre=centre)
+
+
+@draw_record.register
+def _(plan: GridPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    return partial(infer_rectangles, measure(plan, *truths), plan)

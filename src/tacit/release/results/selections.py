@@ -7,7 +7,7 @@ follows from it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from types import NoneType
@@ -27,7 +27,7 @@ from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, RankingPlan, TopKPlan
 from tacit.release.estimate.tilted import estimate_counts, largest_radius
 from tacit.release.results.number_texts import number_text
-from tacit.release.results.record import Floats, Ints, ReleaseRecord, check_level
+from tacit.release.results.record import Floats, Ints, ReleaseRecord, check_level, draw_record
 from tacit.release.results.value_files import side_by_side
 
 
@@ -248,6 +248,12 @@ def select(plan: SelectionPlan, truth: Ints) -> SelectionRecord:
     """Answer a selection from the true counts."""
     record = make_record(plan, draw_output(plan, truth))
     return replace(record, values=np.maximum(record.values, 0.0)) if plan.nonnegative else record
+
+
+@draw_record.register
+def _(plan: SelectionPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    record = select(plan, *truths)
+    return lambda: record
 
 
 @singledispatch

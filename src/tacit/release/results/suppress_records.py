@@ -38,6 +38,7 @@ from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
 from tacit.release.results.assemble_records import Numbers, ShownBatch, gathered, numbered, sizes_of
+from tacit.release.results.record import ReleaseRecord, draw_record
 from tacit.release.results.true_records import Bools, Codes, Positions, TrueRecordsRecord, rules_of
 from tacit.rows.cells.row_names import Named
 from tacit.rows.counts.counting import holds_at, on_axis
@@ -49,6 +50,12 @@ class RecordSource(Protocol):
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Any:
         """Yield what work returns for each batch of rows."""
+
+
+@draw_record.register
+def _(plan: RecordsPlan, truths: Sequence[Any], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    record = show_records(plan, rows, coins.secret_of)
+    return lambda: record
 
 
 def show_records(plan: RecordsPlan, rows: RecordSource, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
