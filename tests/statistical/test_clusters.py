@@ -22,7 +22,7 @@ from tacit.plan.choose import choose
 from tacit.plan.draws.additive import blur
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.measure.cluster_grids import grid_of
-from tacit.plan.measure.soft_cells import Memberships
+from tacit.plan.measure.soft_cells import SoftCells
 from tacit.plan.plans.kmeans import centres_of, spread_around
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.answers import true_answers
@@ -51,7 +51,7 @@ def ramps() -> Any:
 def borders_with_the_noise_of_ramps() -> Any:
     """Return the same plan for cells with borders, and noise that is too small for them."""
     right = ramps()
-    grid = Memberships(right.base.names, tuple(replace(one, ramp=1) for one in right.base.axes))
+    grid = SoftCells(right.base.names, tuple(replace(one, ramp=1) for one in right.base.axes))
     return replace(
         right, query=grid, base=grid, noise=replace(right.noise, right=right.noise.right / 3, left=right.noise.left / 3)
     )

@@ -24,7 +24,7 @@ from tacit.plan.choose import choose
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.measure.cell_weights import of_totals, shared_out
 from tacit.plan.measure.cluster_grids import grid_of
-from tacit.plan.measure.soft_cells import AxisCells, Memberships
+from tacit.plan.measure.soft_cells import AxisCells, SoftCells
 from tacit.plan.plans.zoom import LOOK, Zoomed, closer, look_at
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.policy import ABSENT
@@ -90,7 +90,7 @@ def tiny(policy: tc.Policy, epsilon: Any) -> ClustersPlan:
     plan = choose(tc.clusters("x", k=1), policy, epsilon)
     assert isinstance(plan, ClustersPlan)
     (axis,) = LINE.axes_of("x")
-    cells = Memberships(("x",), (AxisCells(axis, (3,), 0.0, 1.0),)).plan(policy, plan.parts[0].epsilon)
+    cells = SoftCells(("x",), (AxisCells(axis, (3,), 0.0, 1.0),)).plan(policy, plan.parts[0].epsilon)
     law = independent_noise(cells.step, cells.epsilon)  # of so few cells the noise would be in the shape of a cube
     look = replace(cells, epsilon=cells.epsilon / LOOK, noise=law.widened(LOOK))
     return replace(plan, parts=(replace(cells, noise=law), plan.parts[1]), look=look, known_people=PEOPLE)
@@ -249,7 +249,7 @@ def test_where_people_are_is_looked_into_and_nothing_else(how: str) -> None:
     zoomed = cells.plan.base
     assert isinstance(zoomed, Zoomed)
     assert zoomed.times > 1
-    low, high = Memberships(zoomed.names, zoomed.axes).boxes()
+    low, high = SoftCells(zoomed.names, zoomed.axes).boxes()
     chosen = list(zoomed.chosen)
     assert low[chosen].min(axis=0).tolist() > [280, 90]
     assert high[chosen].max(axis=0).tolist() < [350, 160]

@@ -53,7 +53,7 @@ class AnySpread(Protocol):
         """Return which answers have no noise at all."""
 
 
-def kept(array: Array) -> Array:
+def read_only(array: Array) -> Array:
     """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
     own = array if array.base is None else array.copy()
     own.flags.writeable = False
@@ -68,7 +68,7 @@ class ShapedSpread:
     bound: Callable[[float, Floats], Floats]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", kept(self.variance))
+        object.__setattr__(self, "variance", read_only(self.variance))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
@@ -93,7 +93,7 @@ class Spread:
     apart: tuple[Apart, ...] | None = None  # how far each law may be from those of its answers; None: they are the same
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "which", kept(self.which))
+        object.__setattr__(self, "which", read_only(self.which))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""

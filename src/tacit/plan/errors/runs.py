@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.noise.law import Law
-from tacit.plan.errors.error_laws import AnySpread, kept, of_cells, of_two_counts
+from tacit.plan.errors.error_laws import AnySpread, of_cells, of_two_counts, read_only
 from tacit.plan.measure.block_sums import PositionGroups, cells_in_sum
 
 Ints = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ class NoisyCounts:
     noisy: Bools
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noisy", kept(self.noisy))
+        object.__setattr__(self, "noisy", read_only(self.noisy))
 
     @property
     def variance(self) -> float:
@@ -101,7 +101,9 @@ class NoisyCells:
 
     def __post_init__(self) -> None:
         if self.blocks is not None:
-            object.__setattr__(self, "blocks", PositionGroups(kept(self.blocks.first), kept(self.blocks.last)))
+            object.__setattr__(
+                self, "blocks", PositionGroups(read_only(self.blocks.first), read_only(self.blocks.last))
+            )
 
     @property
     def variance(self) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tacit.plan.measure.soft_cells import AxisCells, Memberships
+from tacit.plan.measure.soft_cells import AxisCells, SoftCells
 from tacit.plan.question import Floats
 from tacit.plan.sensitivity.exact_totals import axis_labels
 from tacit.policy.domain import Domain
@@ -46,7 +46,7 @@ def lines_of(names: tuple[str, ...], domain: Domain) -> list[AxisCells]:
     ]
 
 
-def grids(names: tuple[str, ...], where: Where | None, k: int, policy: Policy) -> Iterator[Memberships]:
+def grids(names: tuple[str, ...], where: Where | None, k: int, policy: Policy) -> Iterator[SoftCells]:
     """Yield the grids that are tried: widths in steps, with borders and with ramps; and what no secret edge leaves."""
     lines = lines_of(names, policy.domain)
     finest = math.prod(line.axis.size for line in lines)
@@ -61,24 +61,24 @@ def grids(names: tuple[str, ...], where: Where | None, k: int, policy: Policy) -
         shape = tuple(line.borders for line in cut)
         if many >= fewest and shape not in seen:
             seen.add(shape)
-            yield Memberships(names, tuple(cut), where)
+            yield SoftCells(names, tuple(cut), where)
             ramps = [replace(line, ramp=one if line.borders else 1) for line, one in zip(cut, wide, strict=True)]
             if 1 < math.prod(line.parts for line in ramps) <= MOST_PARTS:
-                yield Memberships(names, tuple(ramps), where)
+                yield SoftCells(names, tuple(ramps), where)
         if many == finest:
             break
         width /= WIDTHS
     if not seen:  # so many axes that even two cells on each are too many
-        yield Memberships(names, tuple(lines), where)
+        yield SoftCells(names, tuple(lines), where)
     blocks = [_uncrossed(policy, line) for line in lines]
     if fewest <= math.prod(line.many for line in blocks) <= MOST_CELLS:
-        yield Memberships(names, tuple(blocks), where)
+        yield SoftCells(names, tuple(blocks), where)
 
 
-def grid_of(plan: LinearPlan) -> Memberships:
+def grid_of(plan: LinearPlan) -> SoftCells:
     """Return the cells that a part of a plan counts."""
     grid: Any = plan.base
-    found: Memberships = grid
+    found: SoftCells = grid
     return found
 
 
@@ -111,7 +111,7 @@ def _in_fixed_regions(plan: LinearPlan, k: int, people: float) -> float:
     return float(cells * k ** (1 - 2 / len(cut)) * variance * wide / people**2)
 
 
-def inside(grid: Memberships, weights: Floats) -> float:
+def inside(grid: SoftCells, weights: Floats) -> float:
     """Return what the middles of cells leave out of, or ramps add to, the mean squared distance.
 
     On each axis, of people who are spread evenly over a cell of w positions, (w^2 - 1)/12; a ramp as wide as a cell

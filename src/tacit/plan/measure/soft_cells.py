@@ -17,7 +17,7 @@ Why         Somebody's shares are the probabilities that independent draws, one 
             sum of t_i, which under l1 is largest when one axis has the whole distance.
 Reference   Blowfish privacy, section 6, clusters cells where it sums up points; its Lemma 6.1 forgets edges that cross
             a border. Shares that are Lipschitz in the position move by O(theta), whatever border is crossed.
-Checked by  tests/property/test_memberships.py, tests/unit/plan/test_clusters.py
+Checked by  tests/property/test_soft_cells.py, tests/unit/plan/test_clusters.py
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class AxisCells:
 
 
 @dataclass(frozen=True)
-class Memberships(Linear):
+class SoftCells(Linear):
     """How many people are in each cell of a coarse grid, row by row; those near a ramp partly.
 
     Numbers are counted in parts of a person.
@@ -230,7 +230,7 @@ class Memberships(Linear):
 
     def response(self, domain: Domain) -> Response:
         """Return how the cells respond to moves."""
-        return MembershipResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
+        return SoftCellResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)
@@ -238,7 +238,7 @@ class Memberships(Linear):
 
 
 @dataclass(frozen=True)
-class MembershipResponse:
+class SoftCellResponse:
     """Shares of people in cells: how much of one person moves to other cells, or with `bound` at most."""
 
     cells: tuple[str, ...]

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.noise.law import Law
 from tacit.plan.calibrate import noise_for
-from tacit.plan.errors.error_laws import AnySpread, kept, spread_of
+from tacit.plan.errors.error_laws import AnySpread, read_only, spread_of
 from tacit.plan.errors.predict import expected_variance, groups_used
 from tacit.plan.measure.measured import LineEntries, Measured, Responding
 from tacit.plan.plans.counted_tables import CountedTable, counted_tables
@@ -54,7 +54,7 @@ class LinearPlan(Plan):
 
     def __post_init__(self) -> None:
         if self.sides is not None:
-            object.__setattr__(self, "sides", (kept(self.sides[0]), kept(self.sides[1])))
+            object.__setattr__(self, "sides", (read_only(self.sides[0]), read_only(self.sides[1])))
 
     @cached_property
     def line(self) -> Line | None:
@@ -88,13 +88,13 @@ class LinearPlan(Plan):
     def groups(self) -> tuple[Ints, ...] | None:
         """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
         found = groups_used(self.query, self.base, self.policy, self.noise)
-        return None if found is None else tuple(kept(group) for group in found)
+        return None if found is None else tuple(read_only(group) for group in found)
 
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where answers are read off them; None if none is."""
         found = None if self.line is None else self.line.asked.exact_running(self.policy)
-        return None if found is None else kept(found)
+        return None if found is None else read_only(found)
 
     def fixed_counts(self, entries: Ints) -> Floats | None:
         """Return the running counts that are exact, from true entries; None if none is."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.plan.measure.cell_weights import block_sums, of_totals
-from tacit.plan.measure.soft_cells import AxisCells, MembershipResponse, Memberships
+from tacit.plan.measure.soft_cells import AxisCells, SoftCellResponse, SoftCells
 from tacit.plan.question import Bools, Floats, Ints, suffix, with_where
 from tacit.plan.sensitivity.responses import Response
 from tacit.policy.domain import Domain
@@ -39,7 +39,7 @@ MISSED: Final = 0.01  # of the people, who may seem to be in cells that are not 
 
 
 @dataclass(frozen=True)
-class Zoomed(Memberships):
+class Zoomed(SoftCells):
     """People in the cells of a grid, of which some are cut into up to `times` parts along every axis.
 
     The cells that are not cut come first, row by row, then the parts of those that are. `axes` have no ramps.
@@ -134,7 +134,7 @@ class Zoomed(Memberships):
 
     def response(self, domain: Domain) -> Response:
         """Return how the cells respond to moves: no more than if every cell were cut."""
-        return MembershipResponse(self.names, self._finer, 1, bound=True)
+        return SoftCellResponse(self.names, self._finer, 1, bound=True)
 
     def document(self) -> Any:
         """Return the cells as plain data; job files ask for clusters, not for these."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from parameters import examples
-from tacit.plan.measure.soft_cells import AxisCells, Memberships
+from tacit.plan.measure.soft_cells import AxisCells, SoftCells
 from tacit.plan.plans.zoom import Zoomed
 from tacit.plan.sensitivity.steps import largest_step
 
@@ -32,7 +32,7 @@ def cut_axes(draw: st.DrawFn, domain: tc.Domain, *, ramps: bool | None = None) -
     return tuple(found)
 
 
-def moved(grid: Memberships, policy: tc.Policy) -> tuple[int, int, int]:
+def moved(grid: SoftCells, policy: tc.Policy) -> tuple[int, int, int]:
     """Return the most that leaves cells, that comes to others and that one cell changes by, over all edges."""
     domain = policy.domain
     records = list(product(*(attribute.every_value() for attribute in domain.values())))
@@ -74,7 +74,7 @@ def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObj
     sizes = data.draw(st.integers(5, 8)), data.draw(st.integers(1, 3))
     domain = tc.Domain({"x": tc.Integers(0, sizes[0] - 1), "y": tc.Integers(0, sizes[1] - 1)})
     policy = tc.Policy(domain, data.draw(FAMILIES[family]()))
-    grid = Memberships(("x", "y"), data.draw(cut_axes(domain)))
+    grid = SoftCells(("x", "y"), data.draw(cut_axes(domain)))
     step = largest_step(grid, policy)
     fall, rise, one = moved(grid, policy)
     assert step.l1 >= fall + rise
@@ -108,7 +108,7 @@ def test_the_step_of_cells_that_are_cut_is_never_below_what_all_edges_do(family:
 def test_without_ramps_the_step_is_exactly_that(family: str, data: st.DataObject) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 5), "y": tc.Integers(0, 2)})
     policy = tc.Policy(domain, data.draw(FAMILIES[family]()))
-    grid = Memberships(("x", "y"), data.draw(cut_axes(domain, ramps=False)))
+    grid = SoftCells(("x", "y"), data.draw(cut_axes(domain, ramps=False)))
     step, (fall, rise, _) = largest_step(grid, policy), moved(grid, policy)
     assert (step.l1, step.exact) == (fall + rise, True)
 
@@ -118,7 +118,7 @@ def test_without_ramps_the_step_is_exactly_that(family: str, data: st.DataObject
 def test_on_one_axis_a_ramp_moves_by_theta_over_its_width_and_no_less(theta: int, ramp: int) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 29)})
     (axis,) = domain.axes_of("x")
-    grid = Memberships(("x",), (AxisCells(axis, (10, 10 + ramp, 10 + 2 * ramp), 0.0, 1.0, ramp),))
+    grid = SoftCells(("x",), (AxisCells(axis, (10, 10 + ramp, 10 + 2 * ramp), 0.0, 1.0, ramp),))
     policy = tc.Policy(domain, tc.secrets.within(theta, "x"))
     share = min(theta / ramp, 1)
     found = sum(moved(grid, policy)[:2])
@@ -130,12 +130,12 @@ def test_on_one_axis_a_ramp_moves_by_theta_over_its_width_and_no_less(theta: int
 def test_decimals_and_grids_are_as_far_apart_as_they_say() -> None:
     decimals = tc.Domain({"x": tc.Decimals(0, 2, step="0.1")})
     (axis,) = decimals.axes_of("x")
-    grid = Memberships(("x",), (AxisCells(axis, (8, 13), 0.0, 0.1, 5),))
+    grid = SoftCells(("x",), (AxisCells(axis, (8, 13), 0.0, 0.1, 5),))
     step = largest_step(grid, tc.Policy(decimals, tc.secrets.within(0.3, "x")))
     assert step.l1 == 2 * 3 * grid.parts // 5
     places = tc.Domain({"place": tc.Grid(6, 8)})
     cut = tuple(AxisCells(axis, (3,), 0.0, 1.0, 2) for axis in places.axes_of("place"))
-    both = Memberships(("place",), cut)
+    both = SoftCells(("place",), cut)
     assert largest_step(both, tc.Policy(places, tc.secrets.within(1, "place"))).l1 == both.parts
     policy = tc.Policy(places, tc.secrets.within(1, "place", metric="linf"))
     # three quarters of a person leave at most; between two positions no more than 9 of 16 parts do
@@ -146,7 +146,7 @@ def test_decimals_and_grids_are_as_far_apart_as_they_say() -> None:
 @given(data=st.data())
 def test_everybody_is_shared_out_whole_and_where_they_are(data: st.DataObject) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 8), "y": tc.Integers(0, 5)})
-    grid = Memberships(("x", "y"), data.draw(cut_axes(domain)))
+    grid = SoftCells(("x", "y"), data.draw(cut_axes(domain)))
     table = np.array(data.draw(st.lists(st.integers(0, 3), min_size=54, max_size=54))).reshape(9, 6)
     found = grid.answers([table], domain)
     one_by_one = sum(int(table[x, y]) * grid.added_by({"x": x, "y": y}, domain) for x, y in product(range(9), range(6)))
@@ -158,10 +158,10 @@ def test_everybody_is_shared_out_whole_and_where_they_are(data: st.DataObject) -
 def test_people_who_come_and_go_move_whole() -> None:
     domain = tc.Domain({"x": tc.Integers(0, 9)})
     (axis,) = domain.axes_of("x")
-    grid = Memberships(("x",), (AxisCells(axis, (5,), 0.0, 1.0, 4),))
+    grid = SoftCells(("x",), (AxisCells(axis, (5,), 0.0, 1.0, 4),))
     policy = tc.Policy(domain, tc.secrets.within(1, "x"), presence="secret")
     assert (largest_step(grid, policy).up, largest_step(grid, policy).l1) == (8, 8)
-    half = Memberships(("x",), grid.axes, tc.where("x < 5"))
+    half = SoftCells(("x",), grid.axes, tc.where("x < 5"))
     policy = tc.Policy(domain, tc.secrets.within(1, "x"))
     fall, rise, _ = moved(half, policy)
     step = largest_step(half, policy)
