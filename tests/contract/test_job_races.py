@@ -64,7 +64,7 @@ POINTS = {
     "after the charge": lambda: after(Session, "reserve"),
     "after the first release": lambda: after(publishing, "_write"),
     "before the rename": lambda: before(publishing, "_put_in_place"),
-    "after the mark": lambda: after(publishing.Draft, "unmark"),
+    "after the mark": lambda: after(publishing.UnfinishedFolder, "unmark"),
     "after the rename": lambda: after(publishing, "_put_in_place"),
 }
 
