@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from line_layouts import matrix
-from tacit.plan.measure.lines.line_sums import LineSums
+from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.question import resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.questions.variance import Squares
@@ -136,8 +136,8 @@ def _answers(query: Any, domain: Any) -> list[Any]:
                     found += [lambda person, cell=cell, names=names: _of(person, names) == cell for cell in cells]
             return found
         case LineSums():
-            values = every_value(domain[query.name])
-            return [lambda person, sums=sums: sums[values.index(person[query.name])] for sums in matrix(query.layout)]
+            values = every_value(domain[query.names[0]])
+            return [lambda person, sums=sums: sums[values.index(person[query.names[0]])] for sums in matrix(query)]
     raise TypeError(query)
 
 

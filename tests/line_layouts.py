@@ -6,69 +6,91 @@ from fractions import Fraction
 
 import numpy as np
 from hypothesis import strategies as st
-from scipy.linalg import null_space
 
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.lines.layout import LineLayout
+from tacit.plan.measure.sums.line_sums import LineSums
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.sensitivity.line_moves import LineMoves
+
+
+def sums_on(segments, sides, ramps=0, *, leaves=False, scales=None):
+    """Return sums of the line of `a` with these scales, or all of them 3."""
+    strategy = GridStrategy(tuple(sides), (ramps, 0))
+    rates = [1 / Fraction(scale) for scale in scales or [3] * strategy.groups]
+    return LineSums.on("a", None, Weighted(strategy, tuple(rates)), LineMoves(tuple(segments), 1, leaves))
 
 
 @st.composite
-def layouts(draw, most=24):
+def line_sums(draw, most=24):
+    """Return sums with all sorts of sizes and scales."""
     leaves = draw(st.booleans())
-    segments = tuple(draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if leaves else 3)))
-    block = draw(st.integers(1, max(segments) + 2))
-    cells = [draw(st.integers(1, block))]
-    while cells[-1] > 1:
-        cells.append(draw(st.integers(1, cells[-1] - 1)))
-    ramps, anchors = draw(st.booleans()), draw(st.booleans())
-    if block == 1 and (ramps or anchors) and draw(st.booleans()):
-        cells = []
-    return LineLayout(segments, leaves, block, tuple(cells), ramps, anchors)
-
-
-@st.composite
-def noises(draw, layout):
-    """Noise with all sorts of scales on what is not exact."""
-    groups = len(layout.sizes) - (not layout.leaves)
+    segments = draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if leaves else 3))
+    sides = [1]
+    for _ in range(draw(st.integers(0, 2))):
+        sides.append(sides[-1] * draw(st.integers(2, 6)))
+    ramps = draw(st.sampled_from([0, draw(st.integers(1, max(segments)))]))
+    groups = len(sides) + bool(ramps)
     scales = [Fraction(draw(st.integers(2, 400)), 7) for _ in range(groups)]
-    return GroupedNoise(layout.sizes, (*scales, *(() if layout.leaves else (Fraction(0),))))
+    return sums_on(segments, sides, ramps, leaves=leaves, scales=scales)
 
 
-def matrix(layout):
-    """What a person with each value adds to each entry, straight from the meaning of the sums."""
-    rows, starts = {name: [] for name in ("cells", "ramps", "anchors", "ends")}, np.cumsum([0, *layout.segments])
-    everybody = np.arange(layout.values)
-
-    def pieces(spans, size):
-        return [(low, min(low + size, end)) for first, end in spans for low in range(first, end, size)]
-
-    spans = list(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True))
-    nodes = pieces(spans, layout.block)
-    for size in layout.cells:
-        nodes = pieces(nodes, size)
-        rows["cells"] += [(low <= everybody) & (everybody < high) for low, high in nodes]
-    for first, end in spans:
-        for low, high in pieces([(first, end)], layout.block):
-            inside = (first <= everybody) & (everybody < high)
-            rows["ramps"].append(inside * np.minimum(high - everybody, high - low))
-            if high < end or layout.leaves:
-                rows["anchors"].append(inside)
-        rows["ends"].append(everybody < end)
-    found = [rows["cells"], rows["ramps"] * layout.ramps, rows["anchors"] * layout.anchors]
-    return np.array([row for part in [*found, rows["ends"] * (not layout.leaves)] for row in part], dtype=np.int64)
+def places(sums):
+    """Return for each segment, by length and then by place, its start, its length and its length filled up."""
+    starts = np.cumsum([0, *sums.segments[0]])[:-1].tolist()
+    found = sorted(zip(sums.segments[0], starts, strict=True))
+    filled = []
+    for length, start in found:
+        sides = [1]
+        for side in sums.strategy.sides[1:]:
+            sides.append(min(side, -(-length // sides[-1]) * sides[-1]))
+        filled.append((start, length, sides, -(-length // sides[-1]) * sides[-1]))
+    return filled
 
 
-def dense(layout, variances):
+def matrix(sums, *, filled=False):
+    """What a person with each value adds to each entry, straight from the meaning of the sums.
+
+    Segments are filled up with empty values, to whole cells of the largest size; `filled` keeps their columns, at the
+    end of each segment, in the order of `places`.
+    """
+    columns, rows, at = [], [[] for _ in range(sums.strategy.groups + sums.has_totals)], 0
+    every = sum(full for *_, full in places(sums))
+    for start, length, sides, full in places(sums):
+        here = np.full(every, -1)
+        here[at : at + full] = np.arange(full)
+        columns += [(at + place, start + place) for place in range(length)]
+        at += full
+        for group, side in enumerate(sides):
+            rows[group] += [(low <= here) & (here < low + side) for low in range(0, full, side)]
+        width = sums.strategy.ramps[0]
+        if width:
+            for low in range(0, length, width):
+                end = min(low + width, length)
+                rows[len(sides)].append(np.where(here >= 0, np.clip(end - here, 0, end - low), 0))
+        if sums.has_totals:
+            rows[-1].append((here >= 0) & (here < length))
+    found = np.array([row for group in rows for row in group], dtype=np.int64)
+    real = np.array([column for column, _ in sorted(columns, key=lambda each: each[1])])
+    return (found, real) if filled else found[:, real]
+
+
+def dense(sums):
     """The covariance of the running counts after least squares, and the linear map that makes them of the entries."""
-    sums = matrix(layout).astype(np.float64)
-    noise = np.repeat(np.asarray(variances, dtype=np.float64), layout.sizes)
-    weights, exact = sums[noise > 0] / np.sqrt(noise[noise > 0])[:, None], sums[noise == 0]
-    free = null_space(exact) if len(exact) else np.eye(layout.values)
-    inverse = np.linalg.pinv(weights @ free) if free.shape[1] else np.zeros((0, len(weights)))
-    covariance = free @ inverse @ inverse.T @ free.T
-    particular = np.linalg.pinv(exact) if len(exact) else np.zeros((layout.values, 0))
-    solve = np.zeros((layout.values, len(sums)))
-    solve[:, noise > 0] = free @ inverse / np.sqrt(noise[noise > 0])
-    solve[:, noise == 0] = particular - free @ inverse @ weights @ particular
-    running = np.tril(np.ones((layout.values, layout.values)))
-    return running @ covariance @ running.T, running @ solve
+    rows, real = matrix(sums, filled=True)
+    variances = np.repeat(np.array(sums.noise.variances()), sums.noise.sizes)
+    noisy = variances > 0
+    measured = rows[noisy] / variances[noisy, None]
+    covariance = np.linalg.inv(rows[noisy].T @ measured)
+    solve = np.zeros((rows.shape[1], len(rows)))
+    solve[:, noisy] = covariance @ measured.T
+    for entry in np.flatnonzero(~noisy):  # an exact total
+        pull = covariance @ rows[entry] / (rows[entry] @ covariance @ rows[entry])
+        solve += np.outer(pull, np.eye(len(rows))[entry] - rows[entry] @ solve)
+        covariance -= np.outer(pull, covariance @ rows[entry])
+    running = np.tril(np.ones((len(real), len(real))))
+    return running @ covariance[np.ix_(real, real)] @ running.T, running @ solve[real]
+
+
+def noise_of(sums, scales):
+    """Return noise for the same entries with other scales."""
+    return GroupedNoise(sums.noise.sizes, tuple(map(Fraction, scales)))

@@ -9,7 +9,8 @@ import numpy as np
 
 import tacit as tc
 from tacit.plan.draws.additive import blur
-from tacit.plan.measure.grids.search import QUADTREE, TWO_LEVELS
+from tacit.plan.measure.sums.search import TWO_LEVELS
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.plans.grid_plan import GridPlan
 from tacit.plan.questions.rectangles import in_rectangles
 
@@ -26,6 +27,14 @@ def planned(wide: int, high: int, far: int) -> tuple[GridPlan, float]:
     start = time.perf_counter()
     plan = tc.explain(tc.rectangles("place", "all"), policy, Fraction(1)).plan
     return plan, time.perf_counter() - start  # type: ignore[return-value]
+
+
+def quadtree(plan: GridPlan) -> float:
+    """Return the expected mean squared error of cells whose sides are powers of two, all with the same noise."""
+    longest = max(plan.workload.sizes)
+    strategy = GridStrategy(tuple(2**level for level in range(max(1, (longest - 1).bit_length()))))
+    weighted = Weighted.at(strategy, np.ones(strategy.groups), strategy.changes(plan.moves), plan.epsilon)
+    return plan.workload.predictor(strategy, plan.moves)(np.array(weighted.variances))
 
 
 def measured(plan: GridPlan, repetitions: int) -> tuple[float, float]:
@@ -50,7 +59,7 @@ def main(*, quick: bool = False) -> dict[str, float]:
     for wide, high, far in SMALL if quick else [*SMALL, *LARGE]:
         plan, seconds = planned(wide, high, far)
         ways = plan.tried
-        of_tree, of_grid = plan.variance / ways[QUADTREE], plan.variance / ways[TWO_LEVELS]
+        of_tree, of_grid = plan.variance / quadtree(plan), plan.variance / ways[TWO_LEVELS]
         drawn, each = measured(plan, 10 if quick else REPETITIONS)
         name = f"{wide}x{high}_{far}"
         found |= {

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.plan.measure.lines.candidates import line_schemes
+from tacit.plan.measure.sums.search import candidates
+from tacit.plan.measure.sums.workload import Workload
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 REPLACED = 2  # cells that a person who is replaced changes, each by one
@@ -38,7 +39,7 @@ def main(*, quick: bool = False) -> dict[str, float]:
     """Print the mean squared error of a range of 4,357 values at epsilon 1."""
     values, epsilon = 4357, Fraction(1)
     moves = LineMoves((values,), values - 1, leaves=False)
-    ours = min(scheme.sums("a", None, epsilon).mean_variance("ranges") for scheme in line_schemes(moves, "ranges"))
+    ours = candidates(moves.grid, Workload((values, 1)), epsilon)[0].variance
     theirs = opendp_range_variance(values, float(epsilon), releases=10 if quick else 200)
     found = {"opendp": theirs, "tree": ours, "over_opendp": ours / theirs}
     print(f"mean squared error of a range, {values} values, epsilon {epsilon}:", end=" ")

@@ -35,9 +35,8 @@ CALIBRATION = (
     "plan/calibrate.py",
     "plan/sensitivity/line_moves.py",
     "plan/errors/line_errors.py",
-    "plan/measure/lines/layout.py",
-    "plan/measure/lines/line_sums.py",
-    "plan/measure/lines/scheme.py",
+    "plan/measure/sums/strategy.py",
+    "plan/measure/sums/line_sums.py",
 )
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 import tacit as tc
 from brute_force import edges_of
 from parameters import examples
-from tacit.plan.measure.grids.squares import Moments, Prediction, Region, fit_of, model_of
-from tacit.plan.measure.grids.strategy import GridStrategy, Weighted
-from tacit.plan.measure.grids.sums import GridSums
-from tacit.plan.measure.grids.workload import rectangle_variances
+from tacit.plan.measure.sums.grid_sums import GridSums
+from tacit.plan.measure.sums.prediction import Asked, Moments, Prediction
+from tacit.plan.measure.sums.regions import Region, fit_of, model_of
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.measure.sums.workload import rectangle_variances
 from tacit.plan.plans.grid_plan import GridPlan
 from tacit.plan.sensitivity.grid_moves import grid_moves
 from tacit.policy.policy import ABSENT
@@ -170,6 +171,13 @@ def regions(draw):
     return region, tuple(noise)
 
 
+def inside_of(region: Region) -> np.ndarray:
+    """Which cells are those of the region, and not empty ones that fill it up."""
+    whole = np.zeros(region.padded)
+    whole[: region.width, : region.height] = 1
+    return whole.reshape(-1)
+
+
 def dense(region: Region, noise: tuple[float, ...]) -> tuple[list[np.ndarray], np.ndarray]:
     """What is measured of the region with its empty cells, as matrices, and the covariance of all cells after it."""
     px, py = region.padded
@@ -181,8 +189,9 @@ def dense(region: Region, noise: tuple[float, ...]) -> tuple[list[np.ndarray], n
     rows += [(unit.sum(axis=2 - axis) @ region.ramp_rows(axis).T).T for axis in (0, 1) if region.ramps[axis]]
     covariance = np.linalg.inv(sum(part.T @ part / variance for part, variance in zip(rows, noise, strict=True)))
     if region.has_total:
-        total = covariance.sum(axis=1)
-        covariance = covariance - np.outer(total, total) / total.sum()
+        inside = inside_of(region)
+        total = covariance @ inside
+        covariance = covariance - np.outer(total, total) / (inside @ total)
     return rows, covariance
 
 
@@ -200,9 +209,11 @@ def test_least_squares_are_those_of_dense_matrices(given_region, seed) -> None:
     flat = inside.reshape(len(ends), -1)
     expected = np.einsum("ni,ij,nj->n", flat, covariance, flat)
     assert fit_of(region, noise).variance(*ends.T) == pytest.approx(expected, rel=1e-8, abs=1e-8)
-    both = [Moments.of_all_ranges(((0, size),), size) for size in (region.width, region.height)]
-    mean = Prediction(model_of(region), *both).variance(np.array(noise))
-    assert mean == pytest.approx(expected.mean(), rel=1e-8, abs=1e-8)
+    both = [Moments.of_runs("ranges", [0], size, size) for size in (region.width, region.height)]
+    listed = Asked.of_listed(model_of(region), tuple(ends.T), np.full(len(ends), 1 / len(ends)))
+    for asked in (Asked.of_all(model_of(region), *both), listed):
+        mean = Prediction(model_of(region), asked).variance(np.array(noise))
+        assert mean == pytest.approx(expected.mean(), rel=1e-8, abs=1e-8)
     # the estimates: whole numbers that stand in for noisy ones, the same for both
     cells = np.random.default_rng(seed).integers(0, 50, (2, region.width, region.height))
     sums = [part.astype(np.float64) for part in region.sums(cells)]
@@ -214,8 +225,9 @@ def test_least_squares_are_those_of_dense_matrices(given_region, seed) -> None:
     )
     solved = np.linalg.solve(precision, pulled.T).T
     if region.has_total:
-        share = np.linalg.solve(precision, np.ones(px * py))
-        solved += np.outer(sums[-1] - solved.sum(axis=1), share / share.sum())
+        whole = inside_of(region)
+        share = np.linalg.solve(precision, whole)
+        solved += np.outer(sums[-1] - solved @ whole, share / (whole @ share))
     assert found == pytest.approx(solved.reshape(2, px, py)[:, : region.width, : region.height], rel=1e-6, abs=1e-6)
 
 

@@ -6,16 +6,17 @@ samples each mistake was found under each of eight other keys.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from line_layouts import noise_of
 from tacit import noise
 from tacit.audit import Verdict, sampled
-from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.lines.layout import LineLayout
-from tacit.plan.measure.lines.scheme import Scheme
+from tacit.plan.measure.sums.line_sums import LineSums
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 ALPHA = 1e-6
@@ -24,34 +25,35 @@ EPSILON = 2  # a larger loss is seen with fewer samples
 F = Fraction
 
 MOVES = LineMoves((6,), 3, leaves=False)
-STAYING = LineLayout((6,), leaves=False, block=3, cells=(1,), ramps=True)
-ANCHORED = LineLayout((6,), leaves=False, block=2, cells=(1,), anchors=True)
-LEAVING = LineLayout((4,), leaves=True, block=4, cells=(4, 1))
-# (layout, moves, a pair of neighbours, what is wrong, by how much each group's noise is too small)
+STAYING = GridStrategy((1,), (3, 0))
+SHORT = GridStrategy((1,), (2, 0))
+LEAVING = GridStrategy((1, 4))
+# (strategy, moves, a pair of neighbours, what is wrong, by how much each group's noise is too small)
 CASES = [
     (STAYING, MOVES, (1, 4), "a move changes one cell and not two", (2, 1)),
     pytest.param(STAYING, MOVES, (1, 4), "a ramp is taken for one running count", (1, 3), marks=pytest.mark.slow),
-    pytest.param(ANCHORED, MOVES, (1, 4), "one block end is crossed and not two", (1, 2), marks=pytest.mark.slow),
-    (LEAVING, LineMoves((4,), 0, leaves=True), (2, None), "the total is published beside the budget", (4, 1)),
+    pytest.param(SHORT, MOVES, (1, 4), "one ramp is moved and not two", (1, 2), marks=pytest.mark.slow),
+    (LEAVING, LineMoves((4,), 0, leaves=True), (2, None), "the total is published beside the budget", (1, 4)),
 ]
 
 
 def release_of(sums):
     def release(person, size):
-        counts = np.array([person == value for value in range(sums.layout.values)], dtype=np.int64)
-        return sums.layout.entries(counts) + sums.noise.draw(size)
+        counts = np.array([person == value for value in range(sums.sizes[0])], dtype=np.int64)
+        return sums.of_counts(counts) + sums.noise.draw(size)
 
     return release
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize(("layout", "moves", "pair", "mistake", "factors"), CASES, ids=lambda case: str(case)[:24])
-def test_too_little_noise_is_found_and_enough_is_not_accused(layout, moves, pair, mistake, factors):
-    groups = len(layout.sizes) - (not layout.leaves)
-    right = Scheme.with_rates("right", layout, [F(1)] * groups, moves).sums("a", None, F(EPSILON))
+@pytest.mark.parametrize(("strategy", "moves", "pair", "mistake", "factors"), CASES, ids=lambda case: str(case)[:24])
+def test_too_little_noise_is_found_and_enough_is_not_accused(strategy, moves, pair, mistake, factors):
+    weighted = Weighted.at(strategy, np.ones(strategy.groups), strategy.changes(moves.grid), F(EPSILON))
+    right = LineSums.on("a", None, weighted, moves)
     assert right.loss(moves) == EPSILON
+    exact = right.noise.scales[strategy.groups :]
     small = [scale / factor for scale, factor in zip(right.noise.scales, factors, strict=False)]
-    wrong = type(right)("a", None, layout, GroupedNoise(layout.sizes, (*small, *right.noise.scales[groups:])))
+    wrong = replace(right, noise=noise_of(right, [*small, *exact]))
     assert wrong.loss(moves) > EPSILON
     with noise.replayed(noise.Keystream(key=KEY)):
         kept = sampled(release_of(right), *pair, EPSILON, samples=30_000, alpha=ALPHA)

@@ -9,7 +9,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.draws.additive import blur
-from tacit.plan.measure.grids.workload import rectangle_variances
+from tacit.plan.measure.sums.workload import rectangle_variances
 
 REPEATS = 300
 KEY = b"rectangles on grids, thirty-two "

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.errors.line_errors import bound_of_noise, bound_of_sums
+from tacit.plan.errors.line_errors import bound_of_noise
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.9999)
 
@@ -31,10 +32,8 @@ def test_bounds_of_sums_hold_and_are_not_wasteful(scale, weights):
     laws = [TwoScale(one, one) for one in scales]
     values, mass = weighted_law(laws, weights, 4)
     variance = float((values**2 * mass).sum())
-    least = min(law.variance() for law in laws)
-    more = max(2 * float(one) ** 2 / law.variance() for one, law in zip(scales, laws, strict=True))
     for level in LEVELS:
-        (bound,) = bound_of_sums(least, more, level, np.array([variance]))
+        (bound,) = half_width(level, np.array([variance]), laws)
         assert mass[np.abs(values) <= bound + 1e-9].sum() >= level - 1e-10
         if scales[0] >= 1 and 0.6 < level < 0.999:  # twice the smallest interval that would do
             reached = np.cumsum(mass[np.argsort(np.abs(values), kind="stable")])
@@ -43,7 +42,7 @@ def test_bounds_of_sums_hold_and_are_not_wasteful(scale, weights):
 
 
 def test_no_noise_has_no_bounds_and_more_variance_wider_ones():
-    for bound in (lambda level, v: bound_of_sums(2.0, 1.1, level, v), bound_of_noise):
+    for bound in (lambda level, v: half_width(level, v, [TwoScale(Fraction(1), Fraction(1))]), bound_of_noise):
         found = bound(0.95, np.array([0.0, 1.0, 4.0, 400.0]))
         assert found[0] == 0
         assert (np.diff(found) > 0).all()

@@ -10,9 +10,8 @@ Why     A geometric is a rounded exponential: the whole part and the fraction of
         c(s) = g(r - s) + g(r + s) - 2 g(r) with r = 1/s_j and g(x) = log((1 - exp(-x)) / x), whose second derivative is
         the variance of an exponential cut to [0, 1], at most 1/12. So c(s) <= s^2/12, and P(F < -a) <= d for
         a = sqrt(log(1/d) W / 3) with W = sum of w_j^2. The same on the other side, since all laws are even.
-        (2) Y has an even log-concave density, as a sum of such. So S(t) = P(|Y| > t) is log-concave with S(0) = 1:
-        where S(t) = p, S(u) >= p^(u/t) for u <= t. Hence Var Y = integral of 2u S(u) >= t^2 v(p), with
-        v(p) = 2 (1 - (1 + k) p) / k^2 and k = log(1/p): t <= sd(Y) / sqrt(v(p)).
+        (2) Y has an even log-concave density, as a sum of such, and the variance of that bounds its quantiles
+        (`noise/bounds/log_concave.py`).
         (3) W <= Var X / the least variance of a z_j, and Var Y <= Var X times the largest ratio of 2 s_j^2 to it.
         Where noise is nearly always zero that says little, and Chebyshev's inequality bounds X by itself.
 Checked by tests/unit/noise/test_sum_bounds.py
@@ -26,6 +25,7 @@ from typing import Final
 
 import numpy as np
 
+from tacit.noise.bounds.log_concave import largest_quantile
 from tacit.noise.cube.radius import FloatArray
 from tacit.noise.two_scale import TwoScale
 
@@ -53,7 +53,6 @@ def _factor(outside: float, laws: tuple[TwoScale, ...]) -> float:
     found = []
     for left_out in LEFT_OUT:
         rare = outside * (1 - left_out)
-        steep = -math.log(rare)
-        far = wider * steep / math.sqrt(2 * (1 - (1 + steep) * rare))
+        far = wider * largest_quantile(1 - rare)
         found.append(far + math.sqrt(-math.log(left_out) / (3 * least)))
     return min(found)

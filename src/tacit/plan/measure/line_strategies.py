@@ -1,8 +1,8 @@
 """Every way to measure a line that is worth trying, for the runs that are asked for.
 
 Which sums are measured, in what sizes and at what share of epsilon follows from how people move
-(`plan/sensitivity/line_moves.py`)
-and from the runs that are asked for; no row is looked at. Searches are made once for each line, and kept.
+(`plan/sensitivity/line_moves.py`) and from the runs that are asked for; no row is looked at. Searches are made once for
+each line, and kept.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from tacit.noise.line.law import LineNoise
 from tacit.plan.errors.line_errors import JointErrors, SumErrors
 from tacit.plan.errors.runs import Kind, Runs, mean_over
-from tacit.plan.measure.lines.candidates import line_schemes
-from tacit.plan.measure.lines.joint import best_line_noise
-from tacit.plan.measure.lines.scheme import Scheme
-from tacit.plan.measure.lines.weights import Workload
+from tacit.plan.measure.joint_line import best_line_noise
 from tacit.plan.measure.strategy import Strategy
+from tacit.plan.measure.sums.line_sums import LineSums
+from tacit.plan.measure.sums.search import GridCandidate, candidates
+from tacit.plan.measure.sums.workload import Workload
 from tacit.plan.sensitivity.line_moves import LineMoves, line_moves
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.policy.where import Where
 
 MOST_SEGMENTS: Final = 50_000  # stretches between exact counts; with more, each is short and cells alone are good
+MOST_LENGTHS: Final = 64  # different lengths of these for which sums are searched
 MOST_LOOKED_AT: Final = 400  # listed runs that a search looks at
 
 
@@ -37,49 +38,56 @@ def line_strategies(
     moves = line_moves(name, where, policy)
     if moves is None or len(moves.segments) > MOST_SEGMENTS or moves.values < 2:
         return []
-    workload = _workload(runs)
-    schemes = [scheme for scheme in line_schemes(moves, workload) if not _is_plain(scheme)]
-    found = [_of_scheme(scheme, name, where, moves, epsilon) for scheme in schemes]
-    joint = [noise for kind in _kinds(workload) if (noise := best_line_noise(moves, epsilon, kind)) is not None]
+    kinds: tuple[Kind, ...] = ("ranges", "prefixes", "cells") if runs.kind is None else (runs.kind,)
+    joint = [noise for kind in kinds if (noise := best_line_noise(moves, epsilon, kind)) is not None]
+    # joint noise is better, but for a hundredth or two: sums are searched for long where there is none to draw
+    best = _best_sums(moves, runs, epsilon, thorough=not joint)
+    found = [_of_sums(name, where, moves, *each) for each in best]
     if joint:
         found.append(_of_noise(min(joint, key=lambda noise: mean_over(JointErrors(noise), runs)), counts, moves))
     return found
 
 
+def _best_sums(moves: LineMoves, runs: Runs, epsilon: Fraction, *, thorough: bool) -> list[tuple[str, GridCandidate]]:
+    """Return the best cells of several sizes, and the best with ramps; single values alone are tried in any case."""
+    if len(set(moves.segments)) > MOST_LENGTHS or not (moves.leaves or moves.grid.pairs):
+        return []
+    best: dict[str, GridCandidate] = {}
+    for one in candidates(moves.grid, _workload(runs), epsilon, thorough=thorough):
+        if one.weighted is not None and one.weighted.strategy.groups > 1:
+            best.setdefault("ramps and cells" if any(one.weighted.strategy.ramps) else "tree", one)
+    return list(best.items())
+
+
 def _workload(runs: Runs) -> Workload:
-    """Return what searches look at: a kind of runs, or listed ones, of which there are not too many."""
+    """Return what a search looks at: a kind of runs, or listed ones, of which there are not too many."""
+    sizes = (runs.values, 1)
     if runs.kind is not None:
-        return runs.kind
+        return Workload(sizes, kind=runs.kind)
     assert runs.low is not None  # noqa: S101 - runs are of a kind or listed
     assert runs.high is not None  # noqa: S101
     every = slice(None, None, -(-len(runs.low) // MOST_LOOKED_AT))
-    return tuple(zip(runs.low[every].tolist(), runs.high[every].tolist(), strict=True))
+    ends = zip(runs.low[every].tolist(), runs.high[every].tolist(), strict=True)
+    return Workload(sizes, tuple((low, high, 0, 0) for low, high in ends))
 
 
-def _kinds(workload: Workload) -> tuple[Kind, ...]:
-    """Return the kinds of runs that a joint noise is made for: of listed ones, the best is taken."""
-    return (workload,) if isinstance(workload, str) else ("ranges", "prefixes", "cells")
-
-
-def _is_plain(scheme: Scheme) -> bool:
-    """Say whether these sums are just all running counts, or all single values, which are tried in any case."""
-    return scheme.layout.block == 1 or (scheme.layout.cells == (1,) and len(scheme.rates) == 1)
-
-
-def _of_scheme(scheme: Scheme, name: str, where: Where | None, moves: LineMoves, epsilon: Fraction) -> Strategy:
-    sums = scheme.sums(name, where, epsilon)
-    worst = max(scheme.layout.profiles(moves), key=lambda moved: _added(scheme.rates, moved))
-    whole = float(_added(scheme.rates, worst))
+def _of_sums(name: str, where: Where | None, moves: LineMoves, called: str, found: GridCandidate) -> Strategy:
+    assert found.weighted is not None  # noqa: S101 - sums are measured
+    rates, rows = found.weighted.rates, found.weighted.strategy.changes(moves.grid)
+    sums = LineSums.on(name, where, found.weighted, moves)
+    worst = max(rows, key=lambda row: _added(rates, row))
+    whole = float(_added(rates, worst))
     levels = [
         (group, many, float(rate * moved) / whole)
-        for group, many, rate, moved in zip(scheme.layout.names, scheme.layout.sizes, scheme.rates, worst, strict=False)
+        for group, many, rate, moved in zip(sums.group_names, sums.noise.sizes, rates, worst, strict=False)
     ]
+    cells = len(found.weighted.strategy.sides)
     return Strategy(
-        scheme.name,
+        called,
         sums,
         sums.noise,
         "each group of sums has its own scale, and least squares makes counts of them that fit the exact ones",
-        _drawn(levels),
+        _drawn([*levels[:cells][::-1], *levels[cells:]]),
         SumErrors(sums),
         sums.loss(moves),
     )
@@ -87,7 +95,7 @@ def _of_scheme(scheme: Scheme, name: str, where: Where | None, moves: LineMoves,
 
 def _added(rates: Sequence[Fraction], moved: Sequence[int]) -> Fraction:
     """Return what a step costs that moves the entries of each group by so much."""
-    return sum((rate * far for rate, far in zip(rates, moved, strict=False)), Fraction(0))
+    return sum((rate * far for rate, far in zip(rates, moved, strict=True)), Fraction(0))
 
 
 def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:

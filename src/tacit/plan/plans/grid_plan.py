@@ -2,7 +2,7 @@
 
 Guarantee   For every secret edge hidden -> cover, every data set and every set O of outputs:
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
-Assumes     `plan/sensitivity/grid_moves.py` bounds the moves, `plan/measure/grids/strategy.py` what they change; of
+Assumes     `plan/sensitivity/grid_moves.py` bounds the moves, `plan/measure/sums/strategy.py` what they change; of
             listed rectangles that are measured by themselves, nobody is in more than the deepest cell has.
 Why         Noise is independent and two-sided geometric: a change by m of the sums of a group costs m / scale. The
             changes of all groups together cost at most epsilon (`Weighted.loss`); no edge changes the exact numbers.
@@ -25,10 +25,10 @@ from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.measure.grids.search import UNIT_CELLS, candidates, listed_change
-from tacit.plan.measure.grids.strategy import GridStrategy, Weighted
-from tacit.plan.measure.grids.sums import GridSums
-from tacit.plan.measure.grids.workload import Workload, rectangle_variances
+from tacit.plan.measure.sums.grid_sums import GridSums
+from tacit.plan.measure.sums.search import UNIT_CELLS, candidates, listed_change
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.measure.sums.workload import Workload, rectangle_variances
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import Bools, Floats, Ints, in_words
 from tacit.plan.questions.rectangles import Rectangles

@@ -8,8 +8,7 @@ Why         Along an edge a table changes only if one of its attributes does: on
             2 over its scale; whoever enters or leaves the count changes one cell of every table. An edge of a shape
             changes no attribute that the shape keeps. So the sums below bound the loss of every edge, and the rates
             (1 / scale) are such that the largest of them is epsilon exactly. A table that no edge changes is exact.
-Reference   Least total variance under linear constraints on the rates, by Lagrange: a table of n cells under
-            multipliers that add up to m has the rate (n / m)^(1/3). Compare Li et al., The matrix mechanism.
+Reference   Least total variance under linear constraints on the rates (`plan/measure/sums/rates.py`).
 Checked by  tests/property/test_weighted_tables.py
 """
 
@@ -21,16 +20,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
-from tacit.plan.calibrate import drawable
 from tacit.plan.choose import plan_linear
 from tacit.plan.errors.predict import agreed_variance
+from tacit.plan.measure.sums.rates import least_rates, scales_of
 from tacit.plan.plans.linear import LinearPlan
-from tacit.plan.question import Floats, Ints
+from tacit.plan.question import Ints
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.policy import Policy
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from tacit.plan.questions.marginals import Marginals
 
 STRATEGY: Final = "with its own noise for each table"
-FINEST: Final = 4096  # rates are whole multiples of the largest one over this, so that scales are short fractions
-ROUNDS: Final = 400
 WORTH_IT: Final = 0.98  # of the variance with one noise for all: less gain is not worth several scales
 
 
@@ -148,36 +144,11 @@ def _covers(row: tuple[int, ...], other: tuple[int, ...]) -> bool:
 def scales_for(changes: Sequence[tuple[int, ...]], weights: Sequence[float], epsilon: Fraction) -> list[Fraction]:
     """Return the scales of least weighted variance under which no row of changes costs more than epsilon; 0: exact.
 
-    >>> [float(scale) for scale in scales_for([(2, 2)], [1.0, 8.0], Fraction(1))]
-    [6.0, 3.0]
+    >>> [float(scale) for scale in scales_for([(2, 2)], [1.0, 8.0], Fraction(1, 100))]
+    [600.0, 300.0]
     """
     rows = np.array(changes, dtype=np.float64)
     touched = rows.sum(axis=0) > 0
-    rates = _best_rates(rows[:, touched], np.asarray(weights)[touched])
-    whole = np.zeros(len(touched), dtype=np.int64)
-    whole[touched] = np.maximum(np.rint(FINEST * rates / rates.max()), 1)
-    loss = max(sum(change * int(share) for change, share in zip(row, whole, strict=True)) for row in changes)
-    return [drawable(Fraction(loss, int(share)) / epsilon) if share else Fraction(0) for share in whole]
-
-
-def _best_rates(rows: Floats, weights: Floats) -> npt.NDArray[np.float64]:
-    """Return rates that make the sum of weight / rate^2 nearly least while each row costs at most one.
-
-    With multipliers u >= 0 of the rows the best rates are (weight / (u @ rows))^(1/3), up to a factor. Multipliers of
-    rows that cost more than one grow, others shrink; the factor is settled by the dearest row.
-    """
-    multipliers = np.full(len(rows), 1.0 / len(rows))
-    best, least = np.ones(rows.shape[1]), np.inf
-    for step in range(ROUNDS):
-        price = np.maximum(multipliers @ rows, 1e-12)
-        rates = np.cbrt(weights / price)
-        costs = rows @ rates
-        rates = rates / costs.max()
-        total = float((weights / rates**2).sum())
-        if total < least:
-            best, least = rates, total
-        if len(rows) == 1:
-            break
-        multipliers = multipliers * (costs / costs.max()) ** (2.0 / (1 + step / 40))
-        multipliers /= multipliers.sum()
-    return np.asarray(best)
+    rates = np.zeros(len(touched))
+    rates[touched] = least_rates(np.asarray(weights)[touched], rows[:, touched], float(epsilon))
+    return scales_of(rates, changes, epsilon)

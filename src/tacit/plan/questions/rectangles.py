@@ -38,7 +38,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.measure.grids.workload import Workload
+    from tacit.plan.measure.sums.workload import Workload
     from tacit.plan.plans.grid_plan import GridPlan
 
 Ends = tuple[Value, Value, Value, Value]
@@ -126,7 +126,7 @@ class Rectangles(Linear):
 
     def wanted(self, domain: Domain) -> Workload:
         """Return which rectangles are asked for, as positions."""
-        from tacit.plan.measure.grids.workload import Workload
+        from tacit.plan.measure.sums.workload import Workload
 
         x, y = self.axes(domain)
         return Workload((x.size, y.size), None if self.rectangles is None else tuple(self.positions(domain)))

@@ -44,6 +44,11 @@ class GridMoves:
     coupled: int | None = None
 
     @property
+    def sizes(self) -> Pair:
+        """How many positions there are along x and along y."""
+        return sum(self.segments[0]), sum(self.segments[1])
+
+    @property
     def shapes(self) -> list[Pair]:
         """The different sizes of regions."""
         return [(wide, high) for wide in sorted(set(self.segments[0])) for high in sorted(set(self.segments[1]))]

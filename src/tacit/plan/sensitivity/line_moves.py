@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
+from tacit.plan.sensitivity.grid_moves import GridMoves
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, running_counts_moved
 from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
@@ -47,6 +48,13 @@ class LineMoves:
     def values(self) -> int:
         """How many values the line has."""
         return sum(self.segments)
+
+    @property
+    def grid(self) -> GridMoves:
+        """The same moves on the grid of one row that the line is."""
+        far = min(self.reach, max(self.segments) - 1)
+        pairs = ((far, 0),) if far else ()
+        return GridMoves((self.segments, (1,)), pairs, leaves=self.leaves, has_totals=not self.leaves)
 
 
 def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | None:

@@ -1,10 +1,12 @@
 """Least squares on one region of a grid: from noisy sums to its cells, and the variance of any rectangle, exactly.
 
+A line is a grid with one row.
+
 What is measured in a region of `width` x `height` cells, with independent noise:
 
 * the cells of some levels, each a tiling by rectangles; those of a level are unions of those of the level before;
 * ramps along x: for each stretch of B columns the sum over people of clamp(end of the stretch - column, 0, B), which is
-  B times the average of the running counts on the stretch; the same along y;
+  B times the average of the running counts on the stretch (the last one may be shorter); the same along y;
 * the number of people, where no secret edge changes it.
 
 Why it is fast. Let E_l average over the cells of level l, of area a_l, with t_l = 1 / the variance of their noise. The
@@ -15,21 +17,18 @@ of functions of x alone are functions of x alone. So nothing larger than K x K i
 indicator of x times one of y, has its variance from sums over x and sums over y.
 
 A region is filled up with empty cells to whole cells of its coarsest level. They are measured like the others, so that
-all cells of a level are alike; that nobody is in them is not used.
+all cells of a level are alike. That nobody is in them is used for the total alone, which is that of the other cells.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tacit.plan.question import Floats, Ints
-
-_CANCELLED: Final = 1e-9  # share of a variance that rounding may be
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,11 @@ class Region:
 
     def ramp_rows(self, axis: int) -> Ints:
         """Return for each ramp (row) what a person at each position (column) adds to it."""
-        each = self.ramps[axis]
-        ends = each * np.arange(1, self.ramp_count(axis) + 1)
-        return np.asarray(np.clip(ends[:, None] - np.arange(self.padded[axis]), 0, each), dtype=np.int64)
+        each, size = self.ramps[axis], (self.width, self.height)[axis]
+        starts = each * np.arange(self.ramp_count(axis))
+        ends = np.minimum(starts + each, size)
+        inside = np.clip(ends[:, None] - np.arange(self.padded[axis]), 0, (ends - starts)[:, None])
+        return np.asarray(inside, dtype=np.int64)
 
     def level_shape(self, level: int) -> tuple[int, int]:
         """Return how many cells a level has along x and along y."""
@@ -87,23 +88,6 @@ class Region:
         return [*levels, *ramps, *([1] if self.has_total else [])]
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What a set of rectangles asks of one axis of a region: for each pair of positions, how much both are inside."""
-
-    both: Floats
-
-    @classmethod
-    @lru_cache(maxsize=16)
-    def of_all_ranges(cls, segments: tuple[tuple[int, int], ...], size: int) -> Moments:
-        """Return the share of all ranges of a line that hold both positions, added up over segments of equal length."""
-        total = 0.0
-        for start, length in segments:
-            at = np.arange(start, start + length, dtype=np.float64)
-            total = total + (np.minimum.outer(at, at) + 1) * (size - np.maximum.outer(at, at))
-        return cls(np.asarray(total) / (size * (size + 1) / 2))
-
-
 class Averages:
     """Averages over the cells of each level along one axis, and of the ramps of that axis."""
 
@@ -114,7 +98,11 @@ class Averages:
         ramps = region.ramp_rows(axis).astype(np.float64) if region.ramps[axis] else np.zeros((0, self.padded))
         self.ones = ramps.sum(axis=1)
         self.rows = np.stack([self.averaged(ramps, side) for side in self.sides])  # level, ramp, position
-        self.gram = np.einsum("lkp,mp->lkm", self.rows, ramps)
+        self.gram = self.rows @ ramps.T
+        # the indicator of the region, averaged, is one but in the last cell, where less is missing the fuller that is
+        over = np.array([self.size % side for side in self.sides])
+        self.last = self.size - over
+        self.missing = np.where(over > 0, 1 - over / self.sides, 0.0)
 
     def averaged(self, rows: Floats, side: int) -> Floats:
         """Return functions of a position averaged over runs of `side` positions."""
@@ -133,6 +121,20 @@ class Averages:
             found[level] = (head**2 + np.where(last > first, tail**2 + inner, 0)) / side
         return found
 
+    def inside(self, low: Ints, high: Ints) -> Floats:
+        """Return for each level, ramp and range the sum over the range of the ramp after averaging."""
+        below = np.concatenate([np.zeros((*self.rows.shape[:2], 1)), self.rows.cumsum(axis=2)], axis=2)
+        return np.asarray(below[:, :, high + 1] - below[:, :, low])
+
+    def whole(self, low: Ints, high: Ints) -> Floats:
+        """Return for each level and range the sum over the range of the region's indicator after averaging."""
+        cut = np.maximum(high - np.maximum(low, self.last[:, None]) + 1, 0)
+        return np.asarray(high - low + 1 - self.missing[:, None] * cut)
+
+    def whole_rows(self) -> Floats:
+        """Return for each level the region's indicator after averaging."""
+        return 1 - self.missing[:, None] * (np.arange(self.padded) >= self.last[:, None])
+
 
 class RegionModel:
     """The algebra of a region that does not depend on the noise."""
@@ -141,6 +143,8 @@ class RegionModel:
         self.region = region
         self.x, self.y = Averages(region, 0), Averages(region, 1)
         self.areas = np.array([wide * high for wide, high in region.sides], dtype=np.float64)
+        ends = [(np.array([0]), np.array([axis.size - 1])) for axis in (self.x, self.y)]
+        self.squares = (self.x.kept(*ends[0]) * self.y.kept(*ends[1]))[:, 0]  # of the region's indicator
 
     def shares(self, precisions: Floats) -> Floats:
         """Return the weight of each level's averages in the inverse of the precision of all levels."""
@@ -158,9 +162,10 @@ class RegionModel:
         found[nx : nx + ny, nx : nx + ny] = x.padded * np.einsum("l,lkm->km", shares, y.gram)
         _mirrored(found, slice(nx), slice(nx, nx + ny), constant * np.outer(x.ones, y.ones))
         if total:
-            _mirrored(found, slice(nx), -1, constant * y.padded * x.ones)
-            _mirrored(found, slice(nx, nx + ny), -1, constant * x.padded * y.ones)
-            found[-1, -1] = constant * x.padded * y.padded
+            along = [axis.rows[:, :, : axis.size].sum(axis=2) for axis in (x, y)]
+            _mirrored(found, slice(nx), -1, y.size * (shares @ along[0]))
+            _mirrored(found, slice(nx, nx + ny), -1, x.size * (shares @ along[1]))
+            found[-1, -1] = shares @ self.squares
         found[np.arange(nx + ny), np.arange(nx + ny)] += ramp_variances
         return found
 
@@ -171,78 +176,13 @@ def model_of(region: Region) -> RegionModel:
     return RegionModel(region)
 
 
-class Prediction:
-    """The mean variance of the rectangles of one workload in a region, for any noise."""
-
-    def __init__(self, model: RegionModel, x: Moments, y: Moments) -> None:
-        self.model = model
-        self._traces = np.array(
-            [
-                [_trace(axis, level, moments) for level in range(len(axis.sides))]
-                for axis, moments in ((model.x, x), (model.y, y))
-            ]
-        ).prod(axis=0)
-        self._x, self._y = _Crossed(model.x, x), _Crossed(model.y, y)
-
-    def variance(self, variances: Floats) -> float:
-        """Return the mean variance where the noise of levels and ramps, in this order, has these variances."""
-        model = self.model
-        levels = len(model.areas)
-        shares = model.shares(1 / variances[:levels])
-        plain = float(shares @ self._traces)
-        x, y = self._x, self._y
-        nx, ny, total = len(model.x.ones), len(model.y.ones), int(model.region.has_total)
-        constant = float(shares.sum())
-        if nx + ny == 0:
-            return max(plain - total * constant * x.total * y.total / (model.x.padded * model.y.padded), 0.0)
-        found = model.few(shares, _per_ramp(model.region, variances[levels:]))
-        asked = np.empty_like(found)
-        along_x, along_y = shares @ x.once, shares @ y.once
-        asked[:nx, :nx] = np.einsum("l,m,lmij->ij", shares, shares, x.twice) * y.total
-        asked[nx : nx + ny, nx : nx + ny] = np.einsum("l,m,lmij->ij", shares, shares, y.twice) * x.total
-        _mirrored(asked, slice(nx), slice(nx, nx + ny), np.outer(along_x, along_y))
-        if total:
-            _mirrored(asked, slice(nx), -1, along_x * constant * y.total)
-            _mirrored(asked, slice(nx, nx + ny), -1, along_y * constant * x.total)
-            asked[-1, -1] = constant**2 * x.total * y.total
-        from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
-
-        try:
-            factor = np.linalg.cholesky(found)  # as `Fit` does: what is predicted can be fitted
-        except np.linalg.LinAlgError:
-            return math.inf
-        left = plain - float(np.trace(cho_solve((factor, True), asked)))
-        # where noise is nearly always zero on some sums and not on others, digits cancel: it is not known then
-        return left if left > _CANCELLED * plain else math.inf
-
-
 def _mirrored(matrix: Floats, rows: Any, columns: Any, part: Floats) -> None:
     """Put a part into a symmetric matrix, on both sides of its diagonal."""
     matrix[rows, columns] = part
     matrix[columns, rows] = part.T
 
 
-class _Crossed:
-    """What a workload makes of the ramps of one axis."""
-
-    def __init__(self, axis: Averages, moments: Moments) -> None:
-        rows = axis.rows[:, :, : axis.size]
-        applied = rows @ moments.both
-        self.total = float(moments.both.sum())
-        self.once = applied.sum(axis=2)
-        self.twice = np.einsum("lip,mjp->lmij", applied, rows)
-
-
-def _trace(axis: Averages, level: int, moments: Moments) -> float:
-    """Return the trace of averaging times the workload: over each run, the sum of its entries over the length."""
-    side = axis.sides[level]
-    starts = np.arange(0, axis.size, side)
-    rows = np.add.reduceat(moments.both, starts, axis=0)
-    sums = np.add.reduceat(rows, starts, axis=1)
-    return float(np.trace(sums)) / side
-
-
-def _per_ramp(region: Region, variances: Floats) -> Floats:
+def per_ramp(region: Region, variances: Floats) -> Floats:
     """Return the variance of the noise of each ramp."""
     each = [region.ramp_count(axis) for axis in (0, 1) if region.ramps[axis]]
     return np.repeat(np.asarray(variances, dtype=np.float64), each)
@@ -258,7 +198,7 @@ class RegionFit:
         noise = np.asarray(variances, dtype=np.float64)
         self._precisions = 1 / noise[:levels]
         self._shares = model.shares(self._precisions)
-        found = model.few(self._shares, _per_ramp(region, noise[levels:]))
+        found = model.few(self._shares, per_ramp(region, noise[levels:]))
         self._factor = np.linalg.cholesky(found) if len(found) else None
         # ramps after averaging, and their running sums along the axis: what a range of positions adds to each
         self._rows = [np.einsum("l,lkp->kp", self._shares, axis.rows) for axis in (model.x, model.y)]
@@ -276,7 +216,7 @@ class RegionFit:
             (self._below[1][:, y_high + 1] - self._below[1][:, y_low]) * wide,
         ]
         if self.region.has_total:
-            seen.append((self._shares.sum() * wide * high)[None])
+            seen.append((self._shares @ (model.x.whole(x_low, x_high) * model.y.whole(y_low, y_high)))[None])
         from scipy.linalg import solve_triangular
 
         known = solve_triangular(self._factor, np.concatenate(seen), lower=True)
@@ -301,7 +241,8 @@ class RegionFit:
             nx, ny = len(model.x.ones), len(model.y.ones)
             found += (pull[:, :nx] @ self._rows[0])[:, :, None] + (pull[:, nx : nx + ny] @ self._rows[1])[:, None, :]
             if region.has_total:
-                found += self._shares.sum() * pull[:, -1][:, None, None]
+                whole = np.einsum("l,lx,ly->xy", self._shares, model.x.whole_rows(), model.y.whole_rows())
+                found += pull[:, -1][:, None, None] * whole
         return np.asarray(found[:, : region.width, : region.height])
 
     def _missing(self, cells: Floats, measured: list[Floats]) -> Floats:
@@ -313,7 +254,7 @@ class RegionFit:
             if region.ramps[axis]
         ]
         if region.has_total:
-            own.append(cells.sum(axis=(1, 2))[:, None])
+            own.append(cells[:, : region.width, : region.height].sum(axis=(1, 2))[:, None])
         told = [part.reshape(len(cells), -1) for part in measured]
         return np.asarray(np.concatenate(told, axis=1) - np.concatenate(own, axis=1))
 

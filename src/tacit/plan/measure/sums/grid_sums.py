@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.plan.measure.grids.squares import Region, fit_of
-from tacit.plan.measure.grids.strategy import GridStrategy, starts_of
 from tacit.plan.measure.measured import Measured
+from tacit.plan.measure.sums.regions import Region, fit_of
+from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Floats, Ints, columns_of, position, suffix
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
-from tacit.plan.measure.grids.squares import Moments, Prediction, fit_of, model_of
-from tacit.plan.measure.grids.strategy import GridStrategy, starts_of
+from tacit.plan.errors.runs import Kind
+from tacit.plan.measure.sums.prediction import Asked, Moments, Prediction
+from tacit.plan.measure.sums.regions import fit_of, model_of
+from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
 from tacit.plan.question import Floats, Ints
-from tacit.plan.sensitivity.grid_moves import GridMoves
+from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
 
 Ends = tuple[int, int, int, int]
 MOST_PIECES: Final = 2_000  # of a grid, cut along the ends of rectangles, whose pairs are looked at
+AT_ONCE: Final = 1 << 16  # rectangles whose variances are worked out together
 
 
 @dataclass(frozen=True)
 class Workload:
-    """All rectangles of a grid, or the listed ones: first and last position along x, then along y."""
+    """All rectangles of a grid, or the listed ones: first and last position along x, then along y.
+
+    On a line (of which y has one position) it may be another `kind` of runs.
+    """
 
     sizes: tuple[int, int]
     listed: tuple[Ends, ...] | None = None
+    kind: Kind = "ranges"
 
     @cached_property
     def ends(self) -> Ints:
@@ -72,42 +78,50 @@ class Workload:
 
     def predictor(self, strategy: GridStrategy, moves: GridMoves) -> Callable[[Floats], float]:
         """Return a function from the variances of the noise of each group to the mean variance of a rectangle."""
-        if self.listed is not None:
-            ends = self.ends
-
-            def mean(variances: Floats) -> float:
-                try:
-                    return float(rectangle_variances(strategy, tuple(variances), moves, ends).mean())
-                except np.linalg.LinAlgError:  # too unlike for least squares in doubles
-                    return math.inf
-
-            return mean
         parts = []
-        for shape in moves.shapes:
-            model = model_of(strategy.region(shape, has_total=moves.has_totals))
-            both = []
-            for segments, length, size in zip(moves.segments, shape, self.sizes, strict=True):
-                each = zip(starts_of(segments).tolist(), segments, strict=True)
-                both.append(Moments.of_all_ranges(tuple(one for one in each if one[1] == length), size))
-            parts.append(Prediction(model, *both))
+        if self.listed is not None:
+            for shape, _, ends, times in _by_region(moves, self.ends):
+                model = model_of(strategy.region(shape, has_total=moves.has_totals))
+                parts.append(Prediction(model, Asked.of_listed(model, ends, times / len(self.ends))))
+        else:
+            for shape in moves.shapes:
+                if moves.has_totals and shape == (1, 1):
+                    continue
+                model = model_of(strategy.region(shape, has_total=moves.has_totals))
+                both = []
+                for segments, length, size in zip(moves.segments, shape, self.sizes, strict=True):
+                    starts = starts_of(segments)[np.array(segments) == length]
+                    both.append(Moments.of_runs(self.kind, starts.tolist(), length, size))
+                parts.append(Prediction(model, Asked.of_all(model, *both)))
         return lambda variances: sum(part.variance(variances) for part in parts)
 
 
 def rectangle_variances(strategy: GridStrategy, variances: tuple[float, ...], moves: GridMoves, ends: Ints) -> Floats:
     """Return the variance of the estimate of each rectangle: regions have independent errors, so theirs add up."""
     found = np.zeros(len(ends))
+    for first in range(0, len(ends), AT_ONCE):
+        some = found[first : first + AT_ONCE]
+        for shape, which, places, times in _by_region(moves, ends[first : first + AT_ONCE]):
+            fit = fit_of(strategy.region(shape, has_total=moves.has_totals), variances)
+            np.add.at(some, which, times * fit.variance(*places))
+    return found
+
+
+def _by_region(moves: GridMoves, ends: Ints) -> Iterator[tuple[Pair, Ints, tuple[Ints, Ints, Ints, Ints], Ints]]:
+    """Cut rectangles at the ends of regions: yield each size of regions, which rectangles, noisy parts, how many."""
     along_x = _pieces(moves.segments[0], ends[:, 0], ends[:, 1])
     along_y = _pieces(moves.segments[1], ends[:, 2], ends[:, 3])
     for x_length, x_low, x_high, x_times in along_x:
         for y_length, y_low, y_high, y_times in along_y:
             times = x_times * y_times
-            for shape in moves.shapes:
-                here = np.flatnonzero((times > 0) & (x_length == shape[0]) & (y_length == shape[1]))
-                if len(here):
-                    fit = fit_of(strategy.region(shape, has_total=moves.has_totals), variances)
-                    own = fit.variance(x_low[here], x_high[here], y_low[here], y_high[here])
-                    found[here] += times[here] * own
-    return found
+            if moves.has_totals:  # the number of people in a whole region is exact
+                whole = (x_high - x_low + 1 == x_length) & (y_high - y_low + 1 == y_length)
+                times = np.where(whole, 0, times)
+            lengths = x_length * (moves.sizes[1] + 1) + y_length
+            for both in np.unique(lengths[times > 0]).tolist():
+                here = np.flatnonzero((times > 0) & (lengths == both))
+                places = x_low[here], x_high[here], y_low[here], y_high[here]
+                yield divmod(both, moves.sizes[1] + 1), here, places, times[here]
 
 
 def _pieces(segments: tuple[int, ...], low: Ints, high: Ints) -> list[tuple[Ints, Ints, Ints, Ints]]:

@@ -1,4 +1,4 @@
-"""What is measured on a grid, as data: sums in groups, how far one person changes each group, and the noise of each.
+"""What is measured on a grid or a line, as data: sums in groups, how far one person changes each, the noise of each.
 
 Guarantee   Independent two-sided geometric noise of scale 1/rate on the sums of each group hides every edge: for every
             edge, the changes of the groups times their rates add up to at most epsilon.
@@ -6,7 +6,8 @@ Assumes     `plan/sensitivity/grid_moves.py` bounds the moves.
 Why         Two-sided geometric noise of scale s costs |change| / s. A person who moves leaves one cell of a level and
             enters another, or stays in it. All ramps of an axis together are a fall from the first position on, one for
             one: a move by d changes them by d in all, whatever their width. Whoever enters or leaves changes one cell
-            of each level, and the ramps by their number times their width at most. Nobody leaves a region.
+            of each level, and each running count once: the ramps of an axis by its length at most. Nobody leaves a
+            region.
 Reference   Blowfish privacy, section 7 (ordered and hierarchical mechanisms), in two dimensions and with ramps.
 Checked by  tests/property/test_grids.py
 """
@@ -19,14 +20,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.noise.scales import SMALLEST_SCALE
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.calibrate import drawable
-from tacit.plan.measure.grids.squares import Region
+from tacit.plan.measure.sums.rates import scales_of
+from tacit.plan.measure.sums.regions import Region
 from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
-
-FINEST = 4096  # rates are whole multiples of the largest one over this, so that scales are short fractions
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class GridStrategy:
                 ]
                 found[(*crossed, *(far for far, width in zip((dx, dy), self.ramps, strict=True) if width))] = None
             if moves.leaves:
-                ends = [region.ramp_count(axis) * width for axis, width in enumerate(self.ramps) if width]
+                ends = [length for length, width in zip(shape, self.ramps, strict=True) if width]
                 found[(*([1] * len(self.sides)), *ends)] = None
         return list(found)
 
@@ -84,10 +82,7 @@ class Weighted:
     @classmethod
     def at(cls, strategy: GridStrategy, shares: Floats, changes: list[tuple[int, ...]], epsilon: Fraction) -> Weighted:
         """Return rates in about these proportions, whose loss is epsilon exactly (or less, at the smallest scale)."""
-        whole = [max(round(FINEST * share), 1) for share in (shares / shares.max()).tolist()]
-        loss = max(sum(change * share for change, share in zip(row, whole, strict=True)) for row in changes)
-        scales = [Fraction(loss, share) / epsilon for share in whole]
-        return cls(strategy, tuple(1 / drawable(scale) for scale in scales))
+        return cls(strategy, tuple(1 / scale for scale in scales_of(shares, changes, epsilon)))
 
     @cached_property
     def laws(self) -> tuple[TwoScale, ...]:
@@ -106,11 +101,6 @@ class Weighted:
             (sum((change * rate for change, rate in zip(row, self.rates, strict=True)), Fraction(0)) for row in rows),
             default=Fraction(0),
         )
-
-
-def variance_at(rates: Floats) -> Floats:
-    """Return the variance of two-sided geometric noise: 2q / (1 - q)^2 with q = exp(-rate)."""
-    return np.asarray(0.5 / np.sinh(np.minimum(rates, float(1 / SMALLEST_SCALE)) / 2) ** 2)
 
 
 def starts_of(segments: tuple[int, ...]) -> Ints:

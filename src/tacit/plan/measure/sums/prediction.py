@@ -1,0 +1,186 @@
+"""The mean variance of the rectangles that are asked for in one region, for any noise on what is measured.
+
+Why     With weights `shares` of the levels (`plan/measure/sums/regions.py`), the variance of a rectangle is the sum
+        over levels of shares times the squared length of its indicator after averaging, less what ramps and the total
+        tell: s' F^-1 s, where F is their covariance and s, linear in the shares, is what the rectangle adds to each of
+        them. So the mean over rectangles needs the mean squared length for each level, and the mean of s s' for each
+        pair of levels. Neither depends on the noise. Over all ranges of an axis both follow from how often two
+        positions are inside together, a polynomial in the lower and the higher of them: sums over it are running sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from tacit.plan.errors.runs import Kind
+from tacit.plan.measure.sums.regions import Averages, RegionModel, per_ramp
+from tacit.plan.question import Floats, Ints
+
+_CANCELLED: Final = 1e-9  # share of a variance that rounding may be
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What a set of ranges asks of one axis of a region: for each pair of positions p, q, how often both are inside.
+
+    That is product p q + lower min(p, q) + upper max(p, q) + constant, and for p = q `alone` more.
+
+    >>> Moments.of_runs("ranges", [0], 3, 3).on_rows(np.eye(3)).round(3).tolist()  # of 6 ranges
+    [[0.5, 0.333, 0.167], [0.333, 0.667, 0.333], [0.167, 0.333, 0.5]]
+    """
+
+    length: int
+    product: float = 0.0
+    lower: float = 0.0
+    upper: float = 0.0
+    constant: float = 0.0
+    alone: float = 0.0
+
+    @classmethod
+    def of_runs(cls, kind: Kind, starts: Sequence[int], length: int, size: int) -> Moments:
+        """Return this for all runs of a kind on a line of this size, added up over segments of one length."""
+        start = np.array(starts, dtype=np.float64)
+        many, left = float(len(starts)), size - start
+        match kind:
+            case "ranges":  # (lower + start + 1) (size - start - upper) of them hold both
+                parts = -many, float(left.sum()), -float((start + 1).sum()), float(((start + 1) * left).sum())
+                return cls(length, *(part / (size * (size + 1) / 2) for part in parts))
+            case "prefixes":
+                return cls(length, upper=-many / size, constant=float(left.sum()) / size)
+            case "cells":
+                return cls(length, alone=many / size)
+
+    def beyond(self, one: int, other: int) -> float:
+        """Return the sum over all pairs of a position from `one` on and a position from `other` on."""
+        first, second = min(one, other), max(one, other)
+        before, after = second - first, self.length - second
+        lower, higher = _ordered(np.array([float(after)]))
+        below, above = before * (first + second - 1) / 2, after * (second + self.length - 1) / 2
+        found = self.product * (below + above) * above + self.constant * (before + after) * after + self.alone * after
+        found += self.lower * (below * after + after**2 * second + float(lower[0]))
+        return found + self.upper * (before * above + after**2 * second + float(higher[0]))
+
+    @property
+    def total(self) -> float:
+        """The sum over all pairs of positions."""
+        return self.beyond(0, 0)
+
+    def averaged(self, side: int) -> float:
+        """Return the mean squared length of the indicators after averaging over runs of `side` positions."""
+        return _within_runs(self, side) / side
+
+    def on_rows(self, rows: Floats) -> Floats:
+        """Return the matrix of all pairs times functions of a position."""
+        at = np.arange(self.length, dtype=np.float64)
+        upto, moment = rows.cumsum(axis=-1), (at * rows).cumsum(axis=-1)
+        whole, whole_moment = upto[..., -1:], moment[..., -1:]
+        found = self.product * at * whole_moment + self.constant * whole
+        found += self.lower * (moment + at * (whole - upto)) + self.upper * (at * upto + whole_moment - moment)
+        return np.asarray(found + self.alone * rows)
+
+
+@lru_cache(maxsize=4096)
+def _within_runs(moments: Moments, side: int) -> float:
+    """Return the sum over all pairs of positions that are in the same run of `side`."""
+    first = np.arange(0, moments.length, side, dtype=np.float64)
+    many = np.minimum(side, moments.length - first)
+    steps = many * (many - 1) / 2
+    lower, higher = _ordered(many)
+    found = moments.product * (many * first + steps) ** 2 + moments.constant * many**2 + moments.alone * many
+    found += moments.lower * (many**2 * first + lower) + moments.upper * (many**2 * first + higher)
+    return float(found.sum())
+
+
+def _ordered(many: Floats) -> tuple[Floats, Floats]:
+    """Return the lower and the higher of two places 0, 1, .. of so many, added up over all pairs."""
+    higher = (many - 1) * many * (4 * many + 1) / 6
+    return many**2 * (many - 1) - higher, higher
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What rectangles ask of a region, averaged: of each level, and of ramps and total for each pair of levels."""
+
+    of_levels: Floats
+    of_few: Floats
+
+    @classmethod
+    def of_all(cls, model: RegionModel, x: Moments, y: Moments) -> Asked:
+        """Return this for the rectangles that are a range of one set times one of another."""
+        axes = ((model.x, x), (model.y, y))
+        traces = np.array([[moments.averaged(side) for side in axis.sides] for axis, moments in axes])
+        rows = [axis.rows[:, :, : axis.size] for axis, _ in axes]
+        seen = [moments.on_rows(own) for own, (_, moments) in zip(rows, axes, strict=True)]
+        twice = [np.tensordot(far, own, axes=(2, 2)).swapaxes(1, 2) for far, own in zip(seen, rows, strict=True)]
+        once = [far.sum(axis=2) for far in seen]
+        levels, nx, ny = len(model.areas), len(model.x.ones), len(model.y.ones)
+        few = nx + ny + model.region.has_total
+        found = np.empty((levels, levels, few, few))
+        along_x, along_y = slice(nx), slice(nx, nx + ny)
+        found[:, :, along_x, along_x], found[:, :, along_y, along_y] = twice[0] * y.total, twice[1] * x.total
+        found[:, :, along_x, along_y] = np.einsum("li,mj->lmij", *once)
+        found[:, :, along_y, along_x] = np.einsum("mi,lj->lmji", *once)
+        if model.region.has_total:
+            whole = [_of_whole(axis, moments) for axis, moments in axes]
+            found[:, :, -1, -1] = whole[0] * whole[1]
+            for at, along in ((0, along_x), (1, along_y)):
+                if axes[at][0].ones.size:
+                    axis, other = axes[at][0], axes[1 - at]
+                    own = np.einsum("lip,mp->lim", seen[at], axis.whole_rows()[:, : axis.size])
+                    across = other[1].total - other[0].missing * [other[1].beyond(0, int(p)) for p in other[0].last]
+                    ramps = (own * across).swapaxes(1, 2)  # level of the ramp, of the total, ramp
+                    found[:, :, along, -1], found[:, :, -1, along] = ramps, ramps.swapaxes(0, 1)
+        return cls(traces.prod(axis=0), found)
+
+    @classmethod
+    def of_listed(cls, model: RegionModel, ends: tuple[Ints, Ints, Ints, Ints], weights: Floats) -> Asked:
+        """Return this for listed rectangles of the region, of which each counts with its weight."""
+        x_low, x_high, y_low, y_high = ends
+        kept = model.x.kept(x_low, x_high) * model.y.kept(y_low, y_high)
+        wide, high = x_high - x_low + 1, y_high - y_low + 1
+        seen = [model.x.inside(x_low, x_high) * high, model.y.inside(y_low, y_high) * wide]
+        if model.region.has_total:
+            seen.append((model.x.whole(x_low, x_high) * model.y.whole(y_low, y_high))[:, None])
+        every = np.concatenate(seen, axis=1)
+        return cls(kept @ weights, np.tensordot(every * weights, every, axes=(2, 2)).swapaxes(1, 2))
+
+
+def _of_whole(axis: Averages, moments: Moments) -> Floats:
+    """Return for each pair of levels what the runs ask of the region's indicator, averaged over the cells of both."""
+    off, last = axis.missing, [int(place) for place in axis.last]
+    alone = off * [moments.beyond(0, place) for place in last]
+    both = np.array([[moments.beyond(one, other) for other in last] for one in last])
+    return np.asarray(moments.total - alone[:, None] - alone + np.outer(off, off) * both)
+
+
+class Prediction:
+    """The mean variance of the rectangles that are asked for in a region, for any noise."""
+
+    def __init__(self, model: RegionModel, asked: Asked) -> None:
+        self.model, self._asked = model, asked
+
+    def variance(self, variances: Floats) -> float:
+        """Return the mean variance where the noise of levels and ramps, in this order, has these variances."""
+        model, levels = self.model, len(self.model.areas)
+        shares = model.shares(1 / variances[:levels])
+        plain = float(shares @ self._asked.of_levels)
+        few = self._asked.of_few
+        asked = (np.outer(shares, shares).reshape(-1) @ few.reshape(levels**2, -1)).reshape(few.shape[2:])
+        if levels == len(variances):  # no ramps, so at most the total
+            return max(plain - float(asked.sum()) / float(shares @ model.squares), 0.0)
+        found = model.few(shares, per_ramp(model.region, variances[levels:]))
+        from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
+
+        try:
+            factor = np.linalg.cholesky(found)  # as `RegionFit` does: what is predicted can be fitted
+        except np.linalg.LinAlgError:
+            return math.inf
+        left = plain - float(np.trace(cho_solve((factor, True), asked)))
+        # where noise is nearly always zero on some sums and not on others, digits cancel: it is not known then
+        return left if left > _CANCELLED * plain else math.inf

@@ -1,0 +1,148 @@
+"""Sums for lines: all of epsilon is spent and no more, and their errors are as small as they should be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from line_layouts import matrix
+from parameters import examples
+from tacit import noise
+from tacit.plan.measure.joint_line import best_line_noise
+from tacit.plan.measure.sums.line_sums import LineSums
+from tacit.plan.measure.sums.search import UNIT_CELLS, candidates
+from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.measure.sums.workload import Workload
+from tacit.plan.sensitivity.line_moves import LineMoves
+
+F = Fraction
+KEY = b"tacit tests of schemes for lines"
+SMALL = F(1, 1000)
+
+
+@st.composite
+def moves(draw, most=12):
+    leaves = draw(st.booleans())
+    segments = tuple(draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if leaves else 3)))
+    return LineMoves(segments, draw(st.integers(0, max(segments) - 1)), leaves)
+
+
+def workload(moves, asked):
+    if isinstance(asked, str):
+        return Workload((moves.values, 1), kind=asked)
+    return Workload((moves.values, 1), tuple((low, high, 0, 0) for low, high in asked))
+
+
+def found(moves, asked, epsilon=SMALL):
+    """Return the best sums of each kind by name, and their mean variances in units of 1 / epsilon^2."""
+    each = candidates(moves.grid, workload(moves, asked), epsilon)
+    sums = {one.name: LineSums.on("a", None, one.weighted, moves) for one in each if one.weighted is not None}
+    return sums, {one.name: one.variance * float(epsilon) ** 2 for one in each if one.weighted is not None}
+
+
+def worst_loss(sums, moves):
+    """The largest loss over all moves that are allowed, from the meaning of the sums."""
+    adds, starts = matrix(sums).T, np.cumsum([0, *moves.segments])
+    seen = [add for add in adds if moves.leaves]
+    for first, end in pairwise(starts.tolist()):
+        seen += [adds[v] - adds[u] for u in range(first, end) for v in range(u + 1, min(u + moves.reach + 1, end))]
+    ends = np.cumsum([0, *sums.noise.sizes])
+    changes = np.abs(np.array(seen, dtype=np.int64).reshape(-1, ends[-1]))
+    by_group = np.unique([changes[:, a:b].sum(axis=1) for a, b in pairwise(ends)], axis=1).T
+    return max((sums.noise.loss_of(moved) for moved in by_group.tolist()), default=F(0))
+
+
+@examples(40)
+@given(moves(), st.sampled_from([F(1, 7), F(1), F(3)]), st.sampled_from(["ranges", "prefixes", "cells", ((0, 0),)]))
+def test_all_sums_spend_exactly_epsilon(moves, epsilon, asked):
+    if not moves.leaves and moves.reach == 0:
+        return
+    for sums in found(moves, asked, epsilon)[0].values():
+        assert sums.loss(moves) == epsilon
+        assert worst_loss(sums, moves) == epsilon
+
+
+def test_a_scale_is_never_below_what_can_be_drawn():
+    moves = LineMoves((8,), 7, leaves=False)
+    strategy = GridStrategy()
+    weighted = Weighted.at(strategy, np.ones(1), strategy.changes(moves.grid), F(1000))
+    sums = LineSums.on("a", None, weighted, moves)
+    assert sums.noise.scales == (F(1, 100), F(0))
+    assert sums.loss(moves) == 200
+
+
+# 1.01 times what a search in the space of all matrices of blocks, ramps and cells found
+KNOWN = [
+    (512, 4, 37.3),
+    (512, 16, 95.3),
+    (512, 64, 228),
+    (4357, 10, 69.5),
+    (4357, 50, 204),
+    (4357, 100, 316),
+    (4357, 500, 624),
+]
+
+
+@pytest.mark.parametrize(("values", "theta", "most"), KNOWN)
+def test_lines_reach_their_best_known_error(values, theta, most):
+    """Sums or joint noise; where people move by fewer than fifty values, joint noise is needed for that."""
+    moves = LineMoves((values,), theta, leaves=False)
+    best = min(found(moves, "ranges")[1].values())
+    joint = best_line_noise(moves, F(1), "ranges")
+    assert min(best, joint.mean_variance("ranges")) <= 1.002 * most
+    if theta >= 50:
+        assert 0.9 * most < best <= 1.002 * most
+
+
+@pytest.mark.parametrize(("values", "most"), [(512, 318), (4096, 819)])
+def test_under_plain_differential_privacy_trees_reach_their_best_known_error(values, most):
+    """The uniform tree with least squares has 391 and 868."""
+    assert min(found(LineMoves((values,), values - 1, leaves=False), "ranges")[1].values()) <= most
+
+
+def test_single_values_are_best_for_single_values():
+    errors = found(LineMoves((512,), 64, leaves=False), "cells")[1]
+    assert min(errors.values()) >= errors[UNIT_CELLS] * 0.999
+    assert errors[UNIT_CELLS] == pytest.approx(8 * 511 / 512, rel=1e-5)
+
+
+def test_listed_ranges_have_weights_of_their_own():
+    moves = LineMoves((400,), 60, leaves=False)
+    long = tuple((low, low + 200) for low in range(0, 200, 20))
+    short = tuple((low, low + 20) for low in range(0, 380, 20))
+    for asked, other in ((long, short), (short, long)):
+        own = min(found(moves, asked)[1].values())
+        low, high = np.array(asked).T
+        others = [sums.run_variance(low, high).mean() for sums in found(moves, other)[0].values()]
+        assert own < min(others) * float(SMALL) ** 2
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize(
+    ("moves", "epsilon"),
+    [
+        (LineMoves((100,), 20, leaves=False), F(1)),
+        (LineMoves((90,), 89, leaves=True), F(1, 2)),
+        (LineMoves((40, 15, 40, 1), 39, leaves=False), F(2)),
+    ],
+)
+def test_errors_are_predicted_within_three_percent(moves, epsilon):
+    """What is measured has an error of its own, with so many releases of less than one percent."""
+    truth = np.arange(moves.values) % 7
+    below = np.cumsum(truth)
+    for name, sums in found(moves, "ranges", epsilon)[0].items():
+        assert np.allclose(sums.running(sums.of_counts(truth).astype(np.float64)), below)
+        # running counts are linear in the entries, so those of each entry alone are enough
+        each = np.array([sums.running(entry) for entry in np.eye(sums.noise.entries)])
+        with noise.replayed(noise.Keystream(key=KEY)):
+            wrong = np.pad(sums.noise.draw(20_000).astype(np.float64) @ each, ((0, 0), (1, 0)))
+        pairs = (moves.values + 1) * (wrong**2).sum(axis=1) - wrong.sum(axis=1) ** 2
+        ranges = pairs.mean() / (moves.values * (moves.values + 1) / 2)
+        assert sums.mean_variance("ranges") == pytest.approx(ranges, rel=0.03), name
+        assert sums.mean_variance("prefixes") == pytest.approx((wrong[:, 1:] ** 2).mean(), rel=0.03), name
+        assert sums.mean_variance("cells") == pytest.approx((np.diff(wrong) ** 2).mean(), rel=0.03), name
