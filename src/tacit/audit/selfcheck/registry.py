@@ -190,7 +190,6 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case("rectangles-listed", rectangles("age", "stage", [[0, 2, 0, 1]]), Policy(_PLANE, everything())),
         _case("rectangles-blocks", rectangles("place", "all"), Policy(_MAP, partition("place", width=[2, 2]))),
         _line_case("ranges-joint-noise", ranges("age", "all"), _NEAR_AGE, "joint noise"),
-        _line_case("ranges-ramps-and-cells", ranges("age", "all"), _NEAR_AGE, "ramps"),
         _line_case("cumulative-joint-noise-with-secret-presence", cumulative("age"), _MAY_LEAVE, "joint noise"),
         _line_case("cumulative-ramps-and-cells", cumulative("age"), _MAY_LEAVE, "ramps"),
         _line_case("cumulative-tree-of-cells", cumulative("age"), _MAY_LEAVE, "tree"),

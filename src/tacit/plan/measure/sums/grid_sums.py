@@ -59,7 +59,7 @@ class GridSums(Measured):
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         """Return the sums from the counts of cells."""
-        return self._sums(np.asarray(tallied[0], dtype=np.int64).reshape(self.sizes))
+        return self.of_cells(np.asarray(tallied[0], dtype=np.int64).reshape(self.sizes))
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
         """Return the sums of a grid with one person on it."""
@@ -68,7 +68,7 @@ class GridSums(Measured):
         for name in self.names:
             at = at * domain[name].size + position(domain, name, record[name])
         cells.reshape(-1)[at] = 1
-        return self._sums(cells)
+        return self.of_cells(cells)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -93,7 +93,7 @@ class GridSums(Measured):
                 found[x : x + region.width, y : y + region.height] = one
         return found
 
-    def _sums(self, cells: Ints) -> Ints:
+    def of_cells(self, cells: Ints) -> Ints:
         """Return everything that is measured of these counts."""
         groups: list[list[Ints]] = []
         for region, starts in self._regions():

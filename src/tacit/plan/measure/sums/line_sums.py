@@ -85,7 +85,7 @@ class LineSums(GridSums, LineEntries):
 
     def of_counts(self, counts: Ints) -> Ints:
         """Return all sums, from how many people have each value."""
-        return self._sums(np.asarray(counts, dtype=np.int64)[:, None])
+        return self.of_cells(np.asarray(counts, dtype=np.int64)[:, None])
 
     def response(self, domain: Domain) -> Response:
         """Return how the sums respond to moves."""

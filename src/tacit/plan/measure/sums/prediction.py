@@ -173,14 +173,16 @@ class Prediction:
         few = self._asked.of_few
         asked = (np.outer(shares, shares).reshape(-1) @ few.reshape(levels**2, -1)).reshape(few.shape[2:])
         if levels == len(variances):  # no ramps, so at most the total
-            return max(plain - float(asked.sum()) / float(shares @ model.squares), 0.0)
-        found = model.few(shares, per_ramp(model.region, variances[levels:]))
-        from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
+            told = float(asked.sum()) / float(shares @ model.squares)
+        else:
+            found = model.few(shares, per_ramp(model.region, variances[levels:]))
+            from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
 
-        try:
-            factor = np.linalg.cholesky(found)  # as `RegionFit` does: what is predicted can be fitted
-        except np.linalg.LinAlgError:
-            return math.inf
-        left = plain - float(np.trace(cho_solve((factor, True), asked)))
+            try:
+                factor = np.linalg.cholesky(found)  # as `RegionFit` does: what is predicted can be fitted
+            except np.linalg.LinAlgError:
+                return math.inf
+            told = float(np.trace(cho_solve((factor, True), asked)))
+        left = plain - told
         # where noise is nearly always zero on some sums and not on others, digits cancel: it is not known then
         return left if left > _CANCELLED * plain else math.inf

@@ -32,6 +32,7 @@ GOOD_ENOUGH: Final = 1e-4  # an improvement by a smaller share is not followed a
 _STEP: Final = 1e-4  # of a variance, to see how the error depends on it
 _LEAST: Final = 1e-6  # share of an error
 _FREE: Final = 1 / 64  # what sums are taken to change by that nobody changes, so that their rate stays a number
+_LITTLE: Final = 3e-4  # of what the dearest group costs: with less, digits would cancel
 _SETTLED: Final = 1e-4  # share by which rates move from round to round
 
 
@@ -70,12 +71,14 @@ def best_rates(error: Callable[[Floats], float], changes: Sequence[Sequence[int]
         before, variances = least, variance_at(rates)
         weights = _shares(error, variances, least) / variances
         aim = least_rates(weights, rows, epsilon, rates, rounds=FEW_ROUNDS)
-        for tried in (_within(rates * (aim / rates) ** LONGER, rows, epsilon), aim):
+        for further in (rates * (aim / rates) ** LONGER, aim):
+            costs = further * rows.max(axis=0)
+            tried = _within(further * np.maximum(1, _LITTLE * costs.max() / costs), rows, epsilon)
             found = error(variance_at(tried))
             if found < least:
                 rates, least = tried, found
                 break
-        if least > before * (1 - GOOD_ENOUGH):
+        if least > before * (1 - GOOD_ENOUGH) or least <= 0:
             break
     return rates
 
