@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from tacit.errors import PlanError
 from tacit.noise.scales import SMALLEST_SCALE
 from tacit.plan.measure.sums.rates import best_rates, variance_at
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
@@ -145,7 +146,10 @@ class _StrategySearch:
         fits = not whole or (self.moves.leaves and (len(sides) == 2 or sides[-2] < self.longest))
         if not fits or min(steps, default=2) < 2 or self.ramps(widths) > self.most_ramps:
             return None
-        return self.weigh(GridStrategy(sides, widths))
+        try:
+            return self.weigh(GridStrategy(sides, widths))
+        except PlanError:
+            return None  # some sums would need more noise than can be drawn
 
     def ramps(self, widths: Pair) -> int:
         """Return how many ramps of these widths there are in the longest region."""
