@@ -38,7 +38,7 @@ def half_width(level: float, variances: FloatArray, laws: Iterable[TwoScale]) ->
     >>> from fractions import Fraction
     >>> law = TwoScale(Fraction(100), Fraction(100))
     >>> (half_width(0.95, np.array([law.variance()]), [law]) / np.sqrt(law.variance())).round(2).tolist()
-    [2.38]
+    [2.18]
     """
     factor = min(_factor(1 - level, tuple(laws)), 1 / math.sqrt(1 - level))
     return np.asarray(factor * np.sqrt(variances))

@@ -32,7 +32,8 @@ GOOD_ENOUGH: Final = 1e-4  # an improvement by a smaller share is not followed a
 _STEP: Final = 1e-4  # of a variance, to see how the error depends on it
 _LEAST: Final = 1e-6  # share of an error
 _FREE: Final = 1 / 64  # what sums are taken to change by that nobody changes, so that their rate stays a number
-_LITTLE: Final = 3e-4  # of what the dearest group costs: with less, digits would cancel
+_ONE_GROUP: Final = 0.05  # of what one group costs do all others at a start
+_LITTLE: Final = 2e-3  # of what the dearest group costs: with less, digits would cancel
 _SETTLED: Final = 1e-4  # share by which rates move from round to round
 
 
@@ -65,18 +66,23 @@ def best_rates(error: Callable[[Floats], float], changes: Sequence[Sequence[int]
     rows = np.unique(np.array(changes, dtype=np.float64), axis=0)
     rows = rows[[not any((row <= other).all() and (row < other).any() for other in rows) for row in rows]]
     rows[:, rows.max(axis=0) == 0] = _FREE
-    rates = _within(np.append(1.0, np.full(rows.shape[1] - 1, 0.5)) / np.maximum(rows.max(axis=0), 1.0), rows, epsilon)
-    least = error(variance_at(rates))
+    # shares of the loss to begin with: some for all, or nearly everything for one
+    each = np.eye(rows.shape[1]) * (1 - _ONE_GROUP) + _ONE_GROUP
+    starts = [np.append(1.0, np.full(rows.shape[1] - 1, 0.5)), *each]
+    tried = [_within(start / rows.max(axis=0), rows, epsilon) for start in starts]
+    errors = [error(variance_at(rates)) for rates in tried]
+    least = min(errors)
+    rates = tried[errors.index(least)]
     for _ in range(SEARCHES if len(rates) > 1 and 0 < least < math.inf else 0):
         before, variances = least, variance_at(rates)
         weights = _shares(error, variances, least) / variances
         aim = least_rates(weights, rows, epsilon, rates, rounds=FEW_ROUNDS)
         for further in (rates * (aim / rates) ** LONGER, aim):
             costs = further * rows.max(axis=0)
-            tried = _within(further * np.maximum(1, _LITTLE * costs.max() / costs), rows, epsilon)
-            found = error(variance_at(tried))
+            there = _within(further * np.maximum(1, _LITTLE * costs.max() / costs), rows, epsilon)
+            found = error(variance_at(there))
             if found < least:
-                rates, least = tried, found
+                rates, least = there, found
                 break
         if least > before * (1 - GOOD_ENOUGH) or least <= 0:
             break
