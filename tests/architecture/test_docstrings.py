@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -90,3 +94,40 @@ def test_a_package_names_every_module_in_reading_order(package: str) -> None:
     }
     named = re.findall(r"^    (\w+)  +\S", docstring(f"{package}/__init__.py"), re.MULTILINE)
     assert sorted(named) == sorted(modules - {"__init__"})
+
+
+def contract_of(kind: type, name: str) -> str | None:
+    """Return what the class that declares a method says about it."""
+    said = (vars(one)[name].__doc__ for one in kind.__mro__[1:] if name in vars(one))
+    return next((text for text in said if text), None)
+
+
+def public_methods() -> Iterator[tuple[type, str, str | None]]:
+    """Yield every public function and property of the package's classes, with its docstring."""
+    for name in (file.relative_to(SRC) for file in sorted(SRC.rglob("*.py")) if file.name != "__main__.py"):
+        module = import_module(".".join(("tacit", *name.with_suffix("").parts)).removesuffix(".__init__"))
+        for kind in (
+            one
+            for one in vars(module).values()
+            if isinstance(one, type) and one.__module__ == module.__name__ and one.__name__[0] != "_"
+        ):
+            for called, method in vars(kind).items():
+                is_ours = isinstance(method, property | cached_property | classmethod) or (
+                    isinstance(method, FunctionType) and method.__qualname__ == f"{kind.__name__}.{called}"
+                )
+                if is_ours and not called.startswith("_") and not getattr(method, "__isabstractmethod__", False):
+                    yield kind, called, method.__doc__
+
+
+def test_a_method_says_what_it_does_unless_its_contract_does() -> None:
+    wrong = [
+        f"{kind.__name__}.{name}" for kind, name, text in public_methods() if not text and not contract_of(kind, name)
+    ]
+    assert wrong == []
+
+
+def test_an_overriding_method_does_not_repeat_its_contract() -> None:
+    wrong = [
+        f"{kind.__name__}.{name}" for kind, name, text in public_methods() if text and text == contract_of(kind, name)
+    ]
+    assert wrong == []

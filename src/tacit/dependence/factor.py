@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.unsignedinteger]
 
 MOST_CELLS: Final = 2**22  # of one table: some hundred megabytes while it is made

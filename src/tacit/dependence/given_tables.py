@@ -17,7 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.dependence.factor import MOST_CELLS, Codes, Floats, as_codes
+from tacit.arrays import Floats
+from tacit.dependence.factor import MOST_CELLS, Codes, as_codes
 from tacit.errors import PolicyError, kind_of, word_or_kind
 
 SUM_TOLERANCE: Final = 1e-9  # rounding of many terms; a table rounded to four digits is refused, not mended

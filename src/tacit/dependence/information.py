@@ -22,7 +22,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.dependence.factor import MOST_CELLS, Floats, log_table
+from tacit.arrays import Floats
+from tacit.dependence.factor import MOST_CELLS, log_table
 from tacit.dependence.given_tables import listed
 from tacit.dependence.suppression import SOME_VALUE, Suppression, log_release, questions_of
 from tacit.errors import PlanError, word_or_kind

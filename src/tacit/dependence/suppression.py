@@ -30,8 +30,9 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.factor import MOST_CELLS, Floats, too_large
+from tacit.dependence.factor import MOST_CELLS, too_large
 from tacit.dependence.given_tables import listed
 from tacit.errors import PlanError, kind_of, word_or_kind
 

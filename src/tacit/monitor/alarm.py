@@ -26,10 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
+from tacit.arrays import Floats, Ints
 from tacit.noise.two_scale import TwoScale
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
 
 CERTAINLY_BELOW: Final = "certainly below"
 ABOVE: Final = "above"
@@ -51,7 +49,7 @@ def decide(count: int, threshold: float, epsilon: Fraction, *, step: int = 1) ->
     return None if value == NO_VALUE else int(value)
 
 
-def decide_all(counts: npt.ArrayLike, threshold: float, epsilon: Fraction, *, step: int = 1) -> IntArray:
+def decide_all(counts: npt.ArrayLike, threshold: float, epsilon: Fraction, *, step: int = 1) -> Ints:
     """Return a noisy count, or `NO_VALUE` for "certainly below", for each count, all with independent noise.
 
     >>> decide_all([0, 10**7], 10**6, Fraction(1)).tolist()[0] == NO_VALUE
@@ -64,7 +62,7 @@ def decide_all(counts: npt.ArrayLike, threshold: float, epsilon: Fraction, *, st
 
 def chance_certainly_below(
     counts: npt.ArrayLike, threshold: float, epsilon: Fraction, *, step: int = 1, decisions: int = 1
-) -> FloatArray:
+) -> Floats:
     """Return how likely counts are called certainly below, in every one of so many decisions; needs no data.
 
     >>> round(float(chance_certainly_below(0, 5, Fraction(1))), 4)

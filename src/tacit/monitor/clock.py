@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
-
-IntArray = npt.NDArray[np.int64]
 
 LONGEST: Final = 10**15  # of a number that can stand for a time; dates reach 3 * 10^17 microseconds
 _SECOND: Final = 1_000_000
@@ -39,7 +37,7 @@ class Clock:
     every: int = 1
     dates: bool = False
 
-    def step_of(self, ticks: IntArray) -> IntArray:
+    def step_of(self, ticks: Ints) -> Ints:
         """Return the step that each time belongs to."""
         return (ticks - self.start) // self.every
 

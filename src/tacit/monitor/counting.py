@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.monitor import journal
 from tacit.monitor.events.columns import EventColumns, Events, Span
 from tacit.monitor.history import Places, size_of
 from tacit.monitor.journal import FOREVER
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class PlaceCounting:
         kept = lines[journal.keep_new(db, asked, at_most=self.visits, remember=True)]
         journal.add_visits(db, _tallied(first[kept], last[kept], np.ones(len(kept), dtype=np.int64)))
 
-    def _count_visits(self, db: sqlite3.Connection, at: int, events: Events, first: IntArray, last: IntArray) -> None:
+    def _count_visits(self, db: sqlite3.Connection, at: int, events: Events, first: Ints, last: Ints) -> None:
         """Let rows with one key count once in each step in which any of them counts.
 
         If the first of them counted instead of the others, taking it away would let another one in, and the count
@@ -105,7 +103,7 @@ class MapCounting:
         found = np.flatnonzero(totals)
         journal.add_to_places(db, zip(found.tolist(), totals[found].tolist(), strict=True))
 
-    def _in_order(self, events: Events) -> tuple[IntArray, IntArray, Iterable[str | None]]:
+    def _in_order(self, events: Events) -> tuple[Ints, Ints, Iterable[str | None]]:
         """Return person, place and key of the visits: of each person by time and then place, or of each event."""
         if events.people is None:
             lines = np.repeat(np.arange(len(events.rows)), _visits_in(events))
@@ -127,12 +125,12 @@ class MapCounting:
         return people, least[people] % size, repeat(None, len(people))
 
 
-def _visits_in(events: Events) -> IntArray:
+def _visits_in(events: Events) -> Ints:
     """Return how many visits each line stands for: rows of one event are one, rows without an id one each."""
     return np.where([key is None for key in events.keys or []], events.rows, 1)
 
 
-def _tallied(first: IntArray, last: IntArray, visits: IntArray) -> Iterator[tuple[int, int, int]]:
+def _tallied(first: Ints, last: Ints, visits: Ints) -> Iterator[tuple[int, int, int]]:
     """Add up visits that count in the same steps."""
     ends, which = np.unique(np.stack([first, last], axis=1), axis=0, return_inverse=True)
     totals = np.bincount(which.reshape(-1), visits, minlength=len(ends)).astype(np.int64)

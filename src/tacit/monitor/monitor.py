@@ -38,7 +38,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.amounts import as_epsilon, shown
 from tacit.drawing import draw
@@ -73,8 +72,6 @@ from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy
 from tacit.release.certificate import Certificate, along_edges
 from tacit.rows.guard import closed
-
-IntArray = npt.NDArray[np.int64]
 
 _LISTED: Final = 20  # chances that a certificate lists one by one
 

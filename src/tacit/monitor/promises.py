@@ -106,7 +106,6 @@ class PlacePromise(Promised):
         )
 
     def one_id(self) -> str:
-        """Say how rows with one id count here."""
         return "count once in each step in which one of them counts" if self.visits is None else "are one visit"
 
     def counted(self) -> list[str]:
@@ -124,7 +123,6 @@ class PlacePromise(Promised):
         ]
 
     def words(self) -> dict[str, str]:
-        """Say what each verdict means here."""
         return {
             CERTAINLY_BELOW: f"fewer than {self.threshold} counted visits: certain",
             ABOVE: _REACHED,
@@ -158,7 +156,6 @@ class MapPromise(Promised):
         )
 
     def one_id(self) -> str:
-        """Say how rows with one id count here."""
         return "count once at each place"
 
     def counted(self) -> list[str]:
@@ -172,7 +169,6 @@ class MapPromise(Promised):
         ]
 
     def words(self) -> dict[str, str]:
-        """Say what each verdict means here."""
         return {
             CERTAINLY_BELOW: f"fewer than {self.threshold} counted visits so far: certain",
             ABOVE: _REACHED,

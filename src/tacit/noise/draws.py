@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.noise.scales import ScaleLike
-from tacit.noise.tables import IntArray, chunks
+from tacit.noise.tables import chunks
 
 Size = int | tuple[int, ...]
 
@@ -31,8 +32,8 @@ Size = int | tuple[int, ...]
 @overload
 def uniform_below(n: int, size: None = None) -> int: ...
 @overload
-def uniform_below(n: int, size: Size) -> IntArray: ...
-def uniform_below(n: int, size: Size | None = None) -> int | IntArray:
+def uniform_below(n: int, size: Size) -> Ints: ...
+def uniform_below(n: int, size: Size | None = None) -> int | Ints:
     """Return uniform integers in 0 .. n-1, for 1 <= n <= 2^63; exact, by rejection."""
     bound = _whole(n, "n")
     if not 1 <= bound <= 1 << 63:
@@ -63,7 +64,7 @@ def bernoulli(p: ScaleLike, size: Size | None = None) -> bool | NDArray[np.bool_
     return bool(out[0]) if size is None else out.reshape(shape_of(size))
 
 
-def permutation(n: int) -> IntArray:
+def permutation(n: int) -> Ints:
     """Return the integers 0 .. n-1 in an order in which all n! orders are equally likely."""
     count, stream = count_of(_whole(n, "n")), current_stream()
     while True:
@@ -75,7 +76,7 @@ def permutation(n: int) -> IntArray:
             return order.astype(np.int64, copy=False)
 
 
-def uniform_upto(stream: Keystream, bound: NDArray[np.uint64], *, wide: bool) -> IntArray:
+def uniform_upto(stream: Keystream, bound: NDArray[np.uint64], *, wide: bool) -> Ints:
     """Return one uniform integer below each bound; `wide` allows bounds above 2^32 (up to 2^63)."""
     draw = _uniform_wide if wide else _uniform_narrow
     out, rejected = draw(stream, bound)
@@ -142,6 +143,6 @@ def count_of(size: Size | None) -> int:
     return count
 
 
-def give_shape(values: IntArray, size: Size | None) -> int | IntArray:
+def give_shape(values: Ints, size: Size | None) -> int | Ints:
     """Return draws in the shape that was asked for."""
     return int(values[0]) if size is None else values.reshape(shape_of(size))

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.cube.radius import FloatArray, IntArray
 from tacit.noise.draws import Size, shape_of
 from tacit.noise.law import EvenJointLaw, quantile_of, whole_numbers
 from tacit.noise.scales import as_scale
@@ -73,7 +73,6 @@ class GroupedNoise(EvenJointLaw):
         return total
 
     def loss(self, step: Sequence[int]) -> Fraction | float:
-        """Return the worst log likelihood ratio hidden : cover when q(cover) - q(hidden) = step; inf if unbounded."""
         if len(step) != self.entries:
             raise PlanError(f"must have {self.entries} numbers", key="step", given=len(step))
         return self.loss_of([sum(abs(int(part)) for part in step[entries]) for entries in self._parts()])
@@ -84,7 +83,6 @@ class GroupedNoise(EvenJointLaw):
         return most / min(scale for scale in self.scales if scale) if most else Fraction(0)
 
     def document(self) -> dict[str, Any]:
-        """Return the law as plain, exact data."""
         return {
             "shape": "grouped",
             "groups": [
@@ -95,24 +93,19 @@ class GroupedNoise(EvenJointLaw):
         }
 
     def joint_log_pmf(self, points: ArrayLike) -> float:
-        """Return the logarithm of the probability that all entries have exactly this noise."""
         x = whole_numbers(points)
         return float(sum(self.law_of(group).joint_log_pmf(x[entries]) for group, entries in enumerate(self._parts())))
 
-    def pmf(self, k: ArrayLike) -> FloatArray:
-        """Return P(z = k)."""
+    def pmf(self, k: ArrayLike) -> Floats:
         return self._mixed([law.pmf(k) for law in self._laws()])
 
-    def cdf(self, k: ArrayLike) -> FloatArray:
-        """Return P(z <= k)."""
+    def cdf(self, k: ArrayLike) -> Floats:
         return self._mixed([law.cdf(k) for law in self._laws()])
 
-    def survival(self, k: ArrayLike) -> FloatArray:
-        """Return P(z > k), accurate where it is small."""
+    def survival(self, k: ArrayLike) -> Floats:
         return self._mixed([law.survival(k) for law in self._laws()])
 
     def quantile(self, p: float) -> int:
-        """Return the smallest k with P(z <= k) >= p, for 0 < p < 1."""
         reach = ceil(760 * max(self.scales))
         return quantile_of(self, p, lowest=-reach - 1, highest=reach)
 
@@ -122,15 +115,13 @@ class GroupedNoise(EvenJointLaw):
 
     @property
     def name(self) -> str:
-        """What the noise is called."""
         return "discrete Laplace noise with a scale for each group"
 
-    def draw(self, size: Size | None = None) -> IntArray:
+    def draw(self, size: Size | None = None) -> Ints:
         """Draw vectors; the last axis has an entry for each place. Without `size` one vector."""
         return self.draw_for((*(() if size is None else shape_of(size)), self.entries))
 
-    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
-        """Draw noise for the entries of each release."""
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
         if shape[-1] != self.entries:
             raise PlanError(f"must have {self.entries} entries", key="shape", given=shape[-1])
         out = np.empty(shape, dtype=np.int64)
@@ -147,7 +138,7 @@ class GroupedNoise(EvenJointLaw):
     def _laws(self) -> list[TwoScale]:
         return [self.law_of(group) for group in range(len(self.sizes))]
 
-    def _mixed(self, each: list[FloatArray]) -> FloatArray:
+    def _mixed(self, each: list[Floats]) -> Floats:
         return sum(
             (size / self.entries * numbers for size, numbers in zip(self.sizes, each, strict=True)),
             np.zeros_like(each[0]),

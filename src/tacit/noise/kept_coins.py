@@ -32,13 +32,13 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from tacit.arrays import Bools
 from tacit.noise.keystream import Keystream, current_stream
 
 SECRET_BYTES: Final = 32
 _WORD: Final = 64
 _AT_A_TIME: Final = 2**15  # names, whose blocks a processor keeps close
 _SLACK: Final = 16  # bytes of room that a cipher wants behind what it writes
-Bools = npt.NDArray[np.bool_]
 Names = npt.NDArray[np.uint64]  # name, block, word
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.cube.radius import FloatArray, IntArray
 from tacit.noise.draws import Size
 
 RAREST: Final = 2.0**-53  # what a table of a law may leave out at either end
@@ -66,15 +66,15 @@ class Law(ABC):
         """Return the logarithm of the probability that all entries have exactly this noise."""
 
     @abstractmethod
-    def pmf(self, k: ArrayLike) -> FloatArray:
+    def pmf(self, k: ArrayLike) -> Floats:
         """Return P(z = k)."""
 
     @abstractmethod
-    def cdf(self, k: ArrayLike) -> FloatArray:
+    def cdf(self, k: ArrayLike) -> Floats:
         """Return P(z <= k)."""
 
     @abstractmethod
-    def survival(self, k: ArrayLike) -> FloatArray:
+    def survival(self, k: ArrayLike) -> Floats:
         """Return P(z > k), accurate where it is small."""
 
     @property
@@ -82,7 +82,7 @@ class Law(ABC):
         """Whether every two entries of a release go together in the same way."""
         return True
 
-    def given_shared(self) -> Iterator[tuple[float, int, FloatArray]]:
+    def given_shared(self) -> Iterator[tuple[float, int, Floats]]:
         """Yield laws of independent entries which, mixed, are the law of all: one, unless entries share something.
 
         Each with its probability, as a table: its first value, and how likely that and the following ones are.
@@ -97,11 +97,11 @@ class Law(ABC):
             )
         yield 1.0, first, self.pmf(np.arange(first, last + 1))
 
-    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
         """Return P(z = k in one entry and low <= z <= high in another of the same release)."""
         return np.asarray(self.pmf(k) * self.between(low, high))
 
-    def between(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    def between(self, low: ArrayLike, high: ArrayLike) -> Floats:
         """Return P(low <= z <= high): 0 where the ends are in the wrong order."""
         first, last = whole_numbers(low), whole_numbers(high)
         return np.where(last >= first, np.maximum(self.cdf(last) - self.cdf(first - 1), 0.0), 0.0)
@@ -119,11 +119,11 @@ class Law(ABC):
         """Return E (z - E z)^2."""
 
     @abstractmethod
-    def draw(self, size: Size | None = None) -> int | IntArray:
+    def draw(self, size: Size | None = None) -> int | Ints:
         """Draw: one number or vector without `size`, else an int64 array of this shape."""
 
     @abstractmethod
-    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
         """Draw noise for an array of entries: the last axis holds those of one release."""
 
     def widened(self, times: int) -> Law | None:
@@ -133,7 +133,7 @@ class Law(ABC):
         """
         return None
 
-    def widening(self, times: int, shape: tuple[int, ...]) -> IntArray:
+    def widening(self, times: int, shape: tuple[int, ...]) -> Ints:
         """Draw what makes noise of this law noise of the widened one when it is added; independent of that noise."""
         raise TypeError(self.name)
 
@@ -141,7 +141,7 @@ class Law(ABC):
         """Return the law for counts that stand far above a bar: this one, which knows of no bar."""
         return self
 
-    def measure(self, counts: IntArray) -> IntArray:
+    def measure(self, counts: Ints) -> Ints:
         """Return counts with noise."""
         return counts + self.draw_for(counts.shape)
 
@@ -160,12 +160,10 @@ class EvenJointLaw(Law):
 
     @property
     def reaches(self) -> tuple[bool, bool]:
-        """Noise can be negative and positive."""
         return True, True
 
     @property
     def is_even(self) -> bool:
-        """Noise is as likely as its negative."""
         return True
 
     def mean(self) -> float:
@@ -181,14 +179,14 @@ class EvenJointLaw(Law):
         """Return this law: it is drawn for all entries together."""
         return self
 
-    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
         """Refuse: how two entries go together depends on which they are."""
         raise PlanError(
             "must be the same for every two entries", key="noise", given=self.name, fix="Ask about one of its parts."
         )
 
 
-def whole_numbers(k: ArrayLike) -> IntArray:
+def whole_numbers(k: ArrayLike) -> Ints:
     """Return int64 numbers; whoever asks about anything else has a mistake in the program."""
     values = np.asarray(k)
     if values.dtype.kind not in "iu":

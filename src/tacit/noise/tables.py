@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Ints
 from tacit.noise.keystream import Keystream
-
-IntArray = NDArray[np.int64]
 
 KEPT_BITS = 192
 GUARD_BITS = 64
@@ -114,7 +113,7 @@ class Digits:
             message = "noise would not fit into 64 bits"
             raise OverflowError(message)
 
-    def draw(self, stream: Keystream, count: int) -> IntArray:
+    def draw(self, stream: Keystream, count: int) -> Ints:
         """Return `count` draws."""
         out = np.empty(count, np.int64)
         for part in chunks(count):
@@ -142,7 +141,7 @@ class TwoSided:
     def __init__(self, side: LazyTable, right: Digits, left: Digits) -> None:
         self._side, self._right, self._left = side, right, left
 
-    def draw(self, stream: Keystream, count: int) -> IntArray:
+    def draw(self, stream: Keystream, count: int) -> Ints:
         """Return `count` draws."""
         out = np.empty(count, np.int64)
         for part in chunks(count):

@@ -32,11 +32,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.noise.draws import uniform_below, uniform_upto
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.noise.tables import CHUNK, GUARD_BITS, KEPT_BITS, LazyTable, chunks
-
-Ints = npt.NDArray[np.int64]
 
 LARGEST: Final = 22  # the largest table is of 2^22 coins: about 34,000 thresholds
 _FEW: Final = 16  # records for each place: up to so many, numbers of their own are faster than coins for all of them

@@ -31,12 +31,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.noise.cube.radius import FloatArray
+from tacit.arrays import Floats, Ints
 from tacit.noise.draws import Size, count_of, give_shape
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, quantile_of, whole_numbers
 from tacit.noise.scales import LARGEST_SCALE, ScaleLike, as_scale
-from tacit.noise.tables import IntArray, two_scale_sampler
+from tacit.noise.tables import two_scale_sampler
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,6 @@ class TwoScale(Law):
         return Fraction(0) if step == 0 else abs(step) / scale if scale else inf
 
     def document(self) -> dict[str, Any]:
-        """Return the law as plain, exact data."""
         return {
             "shape": "two-scale",
             "right": str(self.right),
@@ -80,8 +79,7 @@ class TwoScale(Law):
         with np.errstate(divide="ignore"):
             return float(np.sum(np.log(self.pmf(points))))
 
-    def pmf(self, k: ArrayLike) -> FloatArray:
-        """Return P(z = k)."""
+    def pmf(self, k: ArrayLike) -> Floats:
         z = whole_numbers(k).astype(np.float64)
         return np.where(
             z >= 0,
@@ -89,20 +87,18 @@ class TwoScale(Law):
             self.mass_left * _miss(self.left) * _decay(-1 - z, self.left),
         )
 
-    def cdf(self, k: ArrayLike) -> FloatArray:
-        """Return P(z <= k)."""
+    def cdf(self, k: ArrayLike) -> Floats:
         z = whole_numbers(k).astype(np.float64)
         below, above = self._split(z)
         # The larger part is read as one minus the smaller, so that cdf and survival never contradict each other.
         return np.where(below < 0.5, below, 1 - above)
 
-    def survival(self, k: ArrayLike) -> FloatArray:
-        """Return P(z > k), accurate where it is small."""
+    def survival(self, k: ArrayLike) -> Floats:
         z = whole_numbers(k).astype(np.float64)
         below, above = self._split(z)
         return np.where(below < 0.5, 1 - below, above)
 
-    def _split(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _split(self, z: Floats) -> tuple[Floats, Floats]:
         """Return P(noise <= z) and P(noise > z), both from positive terms."""
         below, above = self.mass_left * _decay(-1 - z, self.left), self.mass_right * _decay(z + 1, self.right)
         upto = self.mass_left + self.mass_right * _decayed(z + 1, self.right)
@@ -110,43 +106,35 @@ class TwoScale(Law):
         return np.where(z < 0, below, upto), np.where(z < 0, beyond, above)
 
     def quantile(self, p: float) -> int:
-        """Return the smallest k with P(z <= k) >= p, for 0 < p < 1."""
         return quantile_of(self, p, lowest=-ceil(760 * self.left) - 1, highest=ceil(760 * self.right))
 
     def mean(self) -> float:
-        """Return E z."""
         if self.right == self.left:
             return 0.0
         return self.mass_right * _mean(self.right) - self.mass_left * (1 + _mean(self.left))
 
     def variance(self) -> float:
-        """Return E (z - E z)^2."""
         return _variance(self.right, self.left)
 
     @property
     def is_joint(self) -> bool:
-        """Entries are independent."""
         return False
 
     @property
     def reaches(self) -> tuple[bool, bool]:
-        """Whether noise can be negative, and whether it can be positive."""
         return self.left > 0, self.right > 0
 
     @property
     def is_even(self) -> bool:
-        """Whether noise is as likely as its negative."""
         return self.right == self.left
 
     @property
     def name(self) -> str:
-        """What the noise is called."""
         if 0 in (self.left, self.right):
             return "one-sided geometric noise"
         return "discrete Laplace noise" if self.is_even else "two-scale noise"
 
     def on_sides(self, *, falls: bool, rises: bool) -> TwoScale:
-        """Return the part of this noise that an answer needs which can fall, or rise, along secret edges."""
         zero = Fraction(0)
         return TwoScale(self.right if falls else zero, self.left if rises else zero)
 
@@ -169,14 +157,14 @@ class TwoScale(Law):
         """The probability that noise is zero or positive."""
         return _masses(self.right, self.left)[0]
 
-    def draw(self, size: Size | None = None) -> int | IntArray:
+    def draw(self, size: Size | None = None) -> int | Ints:
         """Draw: one number without `size`, else an int64 array of this shape."""
         count, stream = count_of(size), current_stream()
         if self.right == 0 and self.left > 0:
             return give_shape(-two_scale_sampler(self.left, self.right).draw(stream, count), size)
         return give_shape(two_scale_sampler(self.right, self.left).draw(stream, count), size)
 
-    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
         """Draw noise for each entry by itself."""
         return np.asarray(self.draw(shape), dtype=np.int64)
 
@@ -185,7 +173,7 @@ class TwoScale(Law):
         most = times * max(self.right, self.left)
         return TwoScale(times * self.right, times * self.left) if most <= LARGEST_SCALE else None
 
-    def widening(self, times: int, shape: tuple[int, ...]) -> IntArray:
+    def widening(self, times: int, shape: tuple[int, ...]) -> Ints:
         """Draw what makes noise of this law noise of the widened one: nothing, or one more than a geometric."""
         out = np.zeros(shape, dtype=np.int64)
         for scale, sign in ((self.right, 1), (self.left, -1)):
@@ -199,8 +187,8 @@ class TwoScale(Law):
 @overload
 def discrete_laplace(scale: ScaleLike, size: None = None) -> int: ...
 @overload
-def discrete_laplace(scale: ScaleLike, size: Size) -> IntArray: ...
-def discrete_laplace(scale: ScaleLike, size: Size | None = None) -> int | IntArray:
+def discrete_laplace(scale: ScaleLike, size: Size) -> Ints: ...
+def discrete_laplace(scale: ScaleLike, size: Size | None = None) -> int | Ints:
     """Return integers z with P(z) proportional to exp(-|z| / scale): one without `size`, else an int64 array."""
     exact = as_scale(scale)
     return TwoScale(exact, exact).draw(size)
@@ -209,8 +197,8 @@ def discrete_laplace(scale: ScaleLike, size: Size | None = None) -> int | IntArr
 @overload
 def geometric(scale: ScaleLike, size: None = None) -> int: ...
 @overload
-def geometric(scale: ScaleLike, size: Size) -> IntArray: ...
-def geometric(scale: ScaleLike, size: Size | None = None) -> int | IntArray:
+def geometric(scale: ScaleLike, size: Size) -> Ints: ...
+def geometric(scale: ScaleLike, size: Size | None = None) -> int | Ints:
     """Return integers z >= 0 with P(z) proportional to exp(-z / scale): one-sided noise."""
     return TwoScale(as_scale(scale), Fraction(0)).draw(size)
 
@@ -218,8 +206,8 @@ def geometric(scale: ScaleLike, size: Size | None = None) -> int | IntArray:
 @overload
 def two_scale(right: ScaleLike, left: ScaleLike, size: None = None) -> int: ...
 @overload
-def two_scale(right: ScaleLike, left: ScaleLike, size: Size) -> IntArray: ...
-def two_scale(right: ScaleLike, left: ScaleLike, size: Size | None = None) -> int | IntArray:
+def two_scale(right: ScaleLike, left: ScaleLike, size: Size) -> Ints: ...
+def two_scale(right: ScaleLike, left: ScaleLike, size: Size | None = None) -> int | Ints:
     """Return integers with P(z) proportional to exp(-z/right) for z >= 0 and exp(z/left) for z < 0; 0 is no side."""
     law = TwoScale(as_scale(right, key="right", zero=True), as_scale(left, key="left", zero=True))
     return law.draw(size)
@@ -260,13 +248,13 @@ def _variance(right: Fraction, left: Fraction) -> float:
     return within + mass_right * mass_left * apart**2
 
 
-def _decay(z: FloatArray, scale: Fraction) -> FloatArray:
+def _decay(z: Floats, scale: Fraction) -> Floats:
     """Return exp(-z/scale) for z >= 0 (one for negative z, which callers mask); at scale 0, one at zero only."""
     z = np.maximum(z, 0.0)
     return np.exp(-z / float(scale)) if scale else np.where(z == 0, 1.0, 0.0)
 
 
-def _decayed(z: FloatArray, scale: Fraction) -> FloatArray:
+def _decayed(z: Floats, scale: Fraction) -> Floats:
     """Return 1 - exp(-z/scale), accurate where it is small."""
     z = np.maximum(z, 0.0)
     return -np.expm1(-z / float(scale)) if scale else np.where(z == 0, 0.0, 1.0)

@@ -14,9 +14,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from tacit.errors import PlanError, PolicyError, kind_of
 from tacit.plan.measure.measured import Measured, Responding
 from tacit.policy.genuine import is_genuine, settle, stranger
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the counts in a machine's memory
 
 
@@ -125,7 +119,6 @@ class Linear(Query, Responding):
 
     @property
     def counted(self) -> Linear:
-        """The query itself."""
         return self
 
     @property

@@ -78,7 +78,6 @@ class Compare(Where):
         return f"{name} {self.symbol} {_written(self.operand)}"
 
     def columns(self) -> frozenset[str]:
-        """Return the attributes that the predicate asks about."""
         return frozenset({self.column})
 
     def compile(self, domain: Domain) -> Test:
@@ -103,11 +102,9 @@ class Both(Where):
         return f"{left} and {_bracketed(self.right)}"
 
     def columns(self) -> frozenset[str]:
-        """Return the attributes that the predicate asks about."""
         return self.left.columns() | self.right.columns()
 
     def compile(self, domain: Domain) -> Test:
-        """Compile both sides."""
         return self.left.compile(domain).joined(self.right.compile(domain), "and")
 
 
@@ -123,11 +120,9 @@ class Either(Where):
         return f"{left} or {_bracketed(self.right)}"
 
     def columns(self) -> frozenset[str]:
-        """Return the attributes that the predicate asks about."""
         return self.left.columns() | self.right.columns()
 
     def compile(self, domain: Domain) -> Test:
-        """Compile both sides."""
         return self.left.compile(domain).joined(self.right.compile(domain), "or")
 
 
@@ -141,11 +136,9 @@ class Not(Where):
         return f"not {_bracketed(self.inner)}"
 
     def columns(self) -> frozenset[str]:
-        """Return the attributes that the predicate asks about."""
         return self.inner.columns()
 
     def compile(self, domain: Domain) -> Test:
-        """Compile the inside."""
         inner = self.inner.compile(domain)
         return Test(inner.atoms, ("not", inner.tree))
 

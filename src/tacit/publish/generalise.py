@@ -22,20 +22,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from scipy.special import chdtrc
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.generalisation import Generalisation
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
 from tacit.publish.table import PublishedTable
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 LINKAGES: Final = ("complete", "components")
 DEGREES: Final = ("bins", "values")
 OTHERS: Final = "others"

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError, Refused, kind_of, word_or_kind
 from tacit.plan.labels import Labels
 from tacit.policy.attributes import Attribute, Categories
 from tacit.rows.counts.groups import PublicGroups, count_groups
 from tacit.rows.sources.engine import MakeFrame
 
-Ints = npt.NDArray[np.int64]
 RESERVED: Final = ("size", "largest allowed size", "violated", "count", "estimate")  # columns of what is made here
 
 

@@ -27,15 +27,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
 from tacit.amounts import as_epsilon, shown
+from tacit.arrays import Bools
 from tacit.errors import PlanError
 from tacit.noise.draws import bernoulli
 from tacit.noise.kept_coins import tossed
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,6 @@ class Warner(RandomisedResponse):
         return {truth: 1 - self.lie, not truth: self.lie}
 
     def answers(self, truths: Sequence[bool] | Bools) -> Bools:
-        """Return what people say."""
         truth = _truths(truths)
         lies, waiting = np.zeros(len(truth), dtype=np.bool_), np.arange(len(truth))
         while len(waiting):
@@ -137,7 +134,6 @@ class Mangat(RandomisedResponse):
         return {True: 1.0, False: 0.0} if truth else {True: self.lie, False: 1 - self.lie}
 
     def answers(self, truths: Sequence[bool] | Bools) -> Bools:
-        """Return what people say."""
         truth = _truths(truths)
         return np.asarray(truth | ~tossed(self.epsilon, len(truth)))
 

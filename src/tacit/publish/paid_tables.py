@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import InternalError, PlanError, PolicyError, kind_of
 from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Receipt
@@ -40,7 +41,7 @@ from tacit.publish.generalisation import (
     merged,
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
-from tacit.publish.methods.method import Ints, Method, PromisingMethod
+from tacit.publish.methods.method import Method, PromisingMethod
 from tacit.publish.table import ONE_PER, PaidAccount, PublishedTable
 from tacit.release.certificate import now, receipt_facts
 from tacit.release.publication import announced

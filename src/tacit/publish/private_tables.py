@@ -12,12 +12,13 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tacit.amounts import as_share
+from tacit.arrays import Ints
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.groupwise import Groupwise
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
-from tacit.publish.methods.method import Ints, Method
+from tacit.publish.methods.method import Method
 from tacit.publish.methods.sampled import Sampled
 from tacit.publish.paid_tables import Choice, columns_for, published
 from tacit.publish.perturbed_table import chosen_channel

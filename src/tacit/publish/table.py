@@ -13,12 +13,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation
 from tacit.publish.groups import PersonalGroups
-from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.method import Method
 from tacit.release.certificate import Certificate, policy_facts
 
 TWO_VALUES: Final = (

@@ -7,9 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-import numpy as np
-import numpy.typing as npt
-
+from tacit.arrays import Ints
 from tacit.errors import PlanError, sealed
 from tacit.ledger.clauses.coins import CoinState
 from tacit.plan.plans.plan import Plan
@@ -23,8 +21,6 @@ from tacit.release.results import (  # noqa: F401 - they register what is drawn 
 )
 from tacit.release.results.record import ReleaseRecord, draw_record
 from tacit.rows.rows import Rows
-
-Ints = npt.NDArray[np.int64]
 
 
 class Reserved:

@@ -25,11 +25,12 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from tacit.amounts import error_text, rough, shown, shown_with_decimal
+from tacit.arrays import Ints
 from tacit.plan.explain import Explanation
 from tacit.policy.policy import Policy
 from tacit.policy.words.describe import Section, description, of_the_rows_counted, rows_in_words
 from tacit.release.results.number_texts import number_texts
-from tacit.release.results.record import Ints, ReleaseRecord
+from tacit.release.results.record import ReleaseRecord
 from tacit.release.results.value_files import planned_file_name
 from tacit.report.charts.chart_parts import BLUE, LINE
 from tacit.report.charts.release_charts import (

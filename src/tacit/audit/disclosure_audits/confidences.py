@@ -15,13 +15,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError, nearest
 from tacit.release.curator.private_counts import PrivateCounts
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
 
 

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tacit.arrays import Bools, Floats
 from tacit.audit.disclosure_audits.confidences import (
     AskedConfidences,
     Confidences,
@@ -48,8 +49,6 @@ from tacit.plan.plans.plan import Plan
 from tacit.release.curator.private_counts import counts_of_columns, counts_under
 from tacit.release.curator.warning import PRIVATE
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 EPSILONS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # the range of document 004
 
 

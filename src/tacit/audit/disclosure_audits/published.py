@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Bools, Floats, Ints
 from tacit.audit.disclosure_audits import whole_ratios as ratios
 from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences, Names
 from tacit.audit.disclosure_audits.ratios import GAUSSIAN, LAPLACE, closeness
@@ -35,9 +35,6 @@ from tacit.plan.plans.counted_tables import CountedTable
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 EXACT: Final = TwoScale(Fraction(0), Fraction(0))
 MOST_LEANING: Final = 64  # cells of an exact total whose share in errors still matters
 MEAN_ERROR: Final = {LAPLACE: 1.0, GAUSSIAN: math.sqrt(2 / math.pi)}  # in scales
@@ -84,7 +81,6 @@ class OneScale(PublishedCounts):
 
     @property
     def epsilon(self) -> float:
-        """The step over the scale."""
         return self.step / self.scale
 
     def at(self, epsilon: float) -> OneScale:

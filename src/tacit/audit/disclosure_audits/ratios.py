@@ -35,11 +35,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import owens_t
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of, nearest
 from tacit.noise.law import Law
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 LAPLACE: Final = "laplace"
 GAUSSIAN: Final = "gaussian"
 TWO_SIDED: Final = "two-sided"

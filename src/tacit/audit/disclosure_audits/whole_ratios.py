@@ -40,14 +40,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Floats, Ints
 from tacit.audit.disclosure_audits.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
 from tacit.errors import PlanError
 from tacit.noise.cube.law import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 # what noises are called here, and by the functions that draw them
 NAMED: Final = {
     TWO_SIDED: TWO_SIDED,

@@ -38,9 +38,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from tacit.arrays import Floats, Ints
 from tacit.audit.disclosure_audits.confidences import (
     AskedConfidences,
     Confidences,
@@ -54,9 +54,6 @@ from tacit.errors import DataRefused, PlanError, kind_of, nearest, sealed, word_
 from tacit.publish.table import COUNT, PublishedTable
 from tacit.release.curator.private_counts import PrivateCounts, counts_of_columns
 from tacit.release.curator.warning import PRIVATE
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,11 +20,11 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.amounts import as_epsilon
+from tacit.arrays import Ints
 from tacit.audit.exact_audits.loss import ExactAudit, Loss, Witness
 from tacit.audit.exact_audits.selections import selection_loss
 from tacit.audit.exact_audits.worlds import (
     MOST_RECORDS,
-    Ints,
     Neighbours,
     change_along,
     contributions,

@@ -21,9 +21,9 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.audit.exact_audits.worlds import Ints, contributions, every_edge, known_numbers
+from tacit.arrays import Floats, Ints
+from tacit.audit.exact_audits.worlds import contributions, every_edge, known_numbers
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
@@ -33,7 +33,6 @@ from tacit.policy.domain import every_record
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
 
-Floats = npt.NDArray[np.float64]
 MOST_WORLDS: Final = 5_000
 MOST_NUMBERS: Final = 20_000_000  # probabilities of outputs, over all worlds
 

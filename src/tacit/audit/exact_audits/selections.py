@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.audit.exact_audits.loss import ExactAudit, Loss, Witness
-from tacit.audit.exact_audits.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
+from tacit.audit.exact_audits.worlds import Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.errors import PlanError
 from tacit.plan.plans.selection_plan import SelectionPlan
 

@@ -13,8 +13,8 @@ from math import isqrt, prod
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
@@ -23,7 +23,6 @@ from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
-Ints = npt.NDArray[np.int64]
 MOST_RECORDS: Final = 400  # all ordered pairs of them are tried
 MOST_COUPLED: Final = 100  # the same where others have to move as well
 MOST_NEIGHBOURS: Final = 300_000  # pairs of data sets, where knowledge couples people

@@ -27,8 +27,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.factor import Floats
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
 
 MOST_BOUNDED: Final = 20_000  # cells of a linear program

@@ -29,8 +29,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linprog
 
+from tacit.arrays import Floats
 from tacit.audit.exclusion_audits.partial_knowledge import Possible, possible, read_knowledge
-from tacit.dependence.factor import Floats
 from tacit.dependence.suppression import Suppression
 from tacit.errors import PlanError
 

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.audit.reconstruction_audits.reconstruction_attacks import TWO_COLUMNS, planted_tables
 from tacit.audit.sampled_audits.draws import Progress
 from tacit.audit.sampled_audits.sampled_audit import Verdict, check_samples
@@ -31,7 +32,7 @@ from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.groupwise import Groupwise
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
-from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.method import Method
 from tacit.publish.methods.sampled import Sampled
 
 LAM: Final = Fraction(3, 10)

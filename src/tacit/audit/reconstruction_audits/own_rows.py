@@ -9,12 +9,10 @@ publication can keep small is the difference. This audit reads true counts, and 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats
 from tacit.publish.groups import PersonalGroups
 from tacit.publish.methods.method import Method
-
-Floats = npt.NDArray[np.float64]
 
 
 def own_row_gain(groups: PersonalGroups, method: Method, lam: float, repetitions: int = 50) -> Floats:

@@ -17,12 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.audit.sampled_audits.features import MIXING, Columns, Views, columns_of
 from tacit.audit.sampled_audits.trees import BoostedTrees
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Scorer = Callable[[Columns], Floats]
 
 BINS: Final = 256

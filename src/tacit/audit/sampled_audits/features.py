@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from tacit.arrays import Floats, Ints
+
 Columns = Mapping[str, npt.NDArray[Any]]
 
 MOST_PAIRS: Final = 24  # coordinates of which all differences are looked at

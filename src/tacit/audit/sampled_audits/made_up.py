@@ -17,15 +17,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.exact_audits.worlds import (
-    Ints,
-    Neighbours,
-    answers,
-    change_along,
-    contributions,
-    neighbours,
-    records_to_try,
-)
+from tacit.arrays import Ints
+from tacit.audit.exact_audits.worlds import Neighbours, answers, change_along, contributions, neighbours, records_to_try
 from tacit.errors import PlanError
 from tacit.plan.plans.plan import Plan
 from tacit.policy.attributes import Attribute

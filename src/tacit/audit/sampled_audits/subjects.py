@@ -16,10 +16,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.audit.exact_audits.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.exact_audits.loss import ExactAudit
 from tacit.audit.exact_audits.selections import MOST_COUNTS
-from tacit.audit.exact_audits.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
+from tacit.audit.exact_audits.worlds import Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.audit.sampled_audits.draws import FEWEST, Progress
 from tacit.audit.sampled_audits.sampled_audit import SampledAudit, sampled
 from tacit.audit.sampled_audits.shown_records import claimed, drawn, is_named, law_of, telling_records

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from tacit.arrays import Floats
 from tacit.audit.sampled_audits.features import Columns
-
-Floats = npt.NDArray[np.float64]
 
 BINS: Final = 32
 ROUNDS: Final = 20

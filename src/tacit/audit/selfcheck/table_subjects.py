@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.audit.exact_audits.exact_audit import exact
 from tacit.audit.exact_audits.loss import ExactAudit
 from tacit.audit.sampled_audits.subjects import Subject
@@ -24,7 +25,7 @@ from tacit.policy.secrets import everything
 from tacit.publish.methods.criterion import Channel
 from tacit.publish.methods.groupwise import Groupwise
 from tacit.publish.methods.masked import Masked
-from tacit.publish.methods.method import Ints, Method
+from tacit.publish.methods.method import Method
 from tacit.publish.methods.perturbation import Uniform
 from tacit.publish.methods.sampled import Sampled
 

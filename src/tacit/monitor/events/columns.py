@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from tacit.arrays import Bools, Ints
 from tacit.monitor.clock import Clock
 from tacit.policy.attributes import Attribute
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
 NAMES: Final = "as rows"  # how people are told apart (`rows/cells/row_names.py`); a state keeps the rule it began by
@@ -44,16 +40,16 @@ class Events:
     without such a column, their times. `has_time` says whether the batch has a column of times.
     """
 
-    rows: IntArray
-    places: IntArray
-    ticks: IntArray
-    timed: BoolArray
-    people: IntArray | None = None
+    rows: Ints
+    places: Ints
+    ticks: Ints
+    timed: Bools
+    people: Ints | None = None
     names: list[str] | None = None
     keys: list[str | None] | None = None
     has_time: bool = False
 
-    def where(self, kept: BoolArray) -> Events:
+    def where(self, kept: Bools) -> Events:
         """Return only some of the lines."""
         if kept.all():
             return self

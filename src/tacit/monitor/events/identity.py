@@ -15,13 +15,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.arrays import Ints
 from tacit.monitor.clock import moment_of, ticks_of
 from tacit.rows.cells.readings import spelling
-
-IntArray = npt.NDArray[np.int64]
 
 _NUMBER_STARTS: Final = frozenset("-0123456789")
 _PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -62,7 +60,7 @@ def identity(value: Any) -> str | None:
     return str(value)
 
 
-def coded(column: pa.ChunkedArray, named: Callable[[str], str] = str) -> tuple[IntArray, list[str]]:
+def coded(column: pa.ChunkedArray, named: Callable[[str], str] = str) -> tuple[Ints, list[str]]:
     """Return the number of each cell's text in a list of texts, -1 for cells without one; equal values are one text."""
     cells = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(cells, pa.ChunkedArray):

@@ -10,16 +10,14 @@ from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.arrays import Bools, Ints
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.monitor.events.identity import coded
 from tacit.rows.cells.readings import number_in, spelling
 
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
 _TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "1m", UNITS["second"]: "1s"}
@@ -56,7 +54,7 @@ class TimeColumn:
         fits = (name for unit, name in _TRUNCATED.items() if not (self.clock.every % unit or self.clock.start % unit))
         return next(fits, None)
 
-    def ticks(self, column: pa.ChunkedArray) -> tuple[IntArray, BoolArray]:
+    def ticks(self, column: pa.ChunkedArray) -> tuple[Ints, Bools]:
         """Return the times, and which of them are there."""
         if self.kind == "text":
             return self._of_texts(column)
@@ -68,7 +66,7 @@ class TimeColumn:
         moments = column.cast(pa.timestamp("us", tz=self.zone), safe=False).cast(pa.int64()).fill_null(0)
         return np.asarray(moments.to_numpy(), dtype=np.int64), there
 
-    def keys(self, column: pa.ChunkedArray, ticks: IntArray, timed: BoolArray) -> list[str | None]:
+    def keys(self, column: pa.ChunkedArray, ticks: Ints, timed: Bools) -> list[str | None]:
         """Return a text for each time: the same for equal times, whatever the type of their column; "" for no time."""
         if self.clock.dates:
             return [str(tick) if there else "" for tick, there in zip(ticks.tolist(), timed.tolist(), strict=True)]
@@ -77,7 +75,7 @@ class TimeColumn:
         spelled = ["" if found is None else spelling(found) for found in numbers]
         return [spelled[code] if code >= 0 else "" for code in codes.tolist()]
 
-    def _of_texts(self, column: pa.ChunkedArray) -> tuple[IntArray, BoolArray]:
+    def _of_texts(self, column: pa.ChunkedArray) -> tuple[Ints, Bools]:
         codes, texts = coded(column)
         read: Callable[[str], int | None] = _date_ticks if self.clock.dates else _number_ticks
         found = [read(text) for text in texts]

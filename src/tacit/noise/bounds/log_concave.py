@@ -31,8 +31,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.noise.line.messages import Floats
 
 _JOINED: Final = 1 / 6 + 0.001  # what joining whole numbers may add to the variance
 _ROUNDED_UP: Final = 1 + 1e-6

@@ -23,11 +23,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats
 from tacit.noise.cube.law import Cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 
-Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 Bounds: TypeAlias = tuple[float, float]
 Term: TypeAlias = tuple[Law, float, int]  # a law, the weight of a draw, and how many independent draws

@@ -25,14 +25,14 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.noise.bounds.log_concave import largest_quantile
-from tacit.noise.cube.radius import FloatArray
 from tacit.noise.two_scale import TwoScale
 
 LEFT_OUT: Final = (0.003, 0.01, 0.03, 0.1, 0.3)  # probabilities d that are tried in (1)
 
 
-def half_width(level: float, variances: FloatArray, laws: Iterable[TwoScale]) -> FloatArray:
+def half_width(level: float, variances: Floats, laws: Iterable[TwoScale]) -> Floats:
     """Return t such that |X| <= t with at least this probability, for sums of these laws with these variances.
 
     >>> from fractions import Fraction

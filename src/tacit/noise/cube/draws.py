@@ -26,8 +26,9 @@ from math import ceil, floor, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Ints
 from tacit.noise.keystream import Keystream
-from tacit.noise.tables import KEPT_BITS, IntArray, LazyTable, chunks, two_scale_sampler
+from tacit.noise.tables import KEPT_BITS, LazyTable, chunks, two_scale_sampler
 
 # Weights below 2^-200 of the largest are left out of a table; since the law is log-concave, all of them together weigh
 # less than 2^-183.
@@ -42,7 +43,7 @@ class TabledRadius:
         self._table = LazyTable(_thresholds(scale, dimensions, lowest, highest, both_signs=both_signs), first=lowest)
         self.largest = highest
 
-    def draw(self, stream: Keystream, count: int) -> IntArray:
+    def draw(self, stream: Keystream, count: int) -> Ints:
         """Return `count` radii."""
         out = np.empty(count, np.int64)
         for part in chunks(count):
@@ -64,7 +65,7 @@ class RejectedRadius:
         self.largest = self._peak + 128 * self._width + 256
         self._bound = self._log_bound()
 
-    def draw(self, stream: Keystream, count: int) -> IntArray:
+    def draw(self, stream: Keystream, count: int) -> Ints:
         """Return `count` radii."""
         out = np.empty(count, np.int64)
         for part in chunks(count):
@@ -76,7 +77,7 @@ class RejectedRadius:
                 missing = missing[~accepted]
         return out
 
-    def accept(self, stream: Keystream, away: IntArray) -> NDArray[np.bool_]:
+    def accept(self, stream: Keystream, away: Ints) -> NDArray[np.bool_]:
         """Toss the coin of every proposal peak + away."""
         words = stream.words(np.uint64, away.size)
         uniform = words * 2.0**-64
@@ -86,7 +87,7 @@ class RejectedRadius:
             accepted[i] = (int(words[i]) << 128 | stream.bits(128)) < self.exact_chance(int(away[i]))
         return accepted & (away >= -self._peak)
 
-    def _chance(self, away: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _chance(self, away: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         size_at_peak = self._step * self._peak + self._offset
         size = np.maximum(self._step * (self._peak + away) + self._offset, 1)
         change = self._step * away / size_at_peak

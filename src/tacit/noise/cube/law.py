@@ -26,14 +26,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.cube.draws import radius_sampler
-from tacit.noise.cube.radius import FloatArray, SmoothRadius, SummedRadius, radius_law
+from tacit.noise.cube.radius import SmoothRadius, SummedRadius, radius_law
 from tacit.noise.draws import Size, count_of, shape_of, uniform_upto
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import RAREST, Law, quantile_of, whole_numbers
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE, ScaleLike, as_scale
-from tacit.noise.tables import CHUNK, IntArray, chunks
+from tacit.noise.tables import CHUNK, chunks
 
 Sides = Literal["right", "left", "both"]
 MOST_DIMENSIONS = 10**6
@@ -67,13 +68,12 @@ class Cube(Law):
         object.__setattr__(self, "dimensions", int(self.dimensions))
 
     def loss(self, step: Sequence[int]) -> Fraction | float:
-        """Return the worst log likelihood ratio hidden : cover when q(cover) - q(hidden) = step; inf if unbounded."""
         if len(step) != self.dimensions:
             raise PlanError(f"must have {self.dimensions} numbers", key="step", given=len(step))
         leaves = (self.sides == "right" and max(step) > 0) or (self.sides == "left" and min(step) < 0)
         return inf if leaves else max(abs(part) for part in step) / self.scale
 
-    def log_weight(self, points: ArrayLike) -> FloatArray:
+    def log_weight(self, points: ArrayLike) -> Floats:
         """Return the logarithm of the joint weight of points (last axis: coordinates), -inf outside the support."""
         x = whole_numbers(points)
         outside = np.zeros(x.shape[:-1], dtype=bool)
@@ -82,7 +82,6 @@ class Cube(Law):
         return np.where(outside, -np.inf, -np.max(np.abs(x), axis=-1) / float(self.scale))
 
     def document(self) -> dict[str, Any]:
-        """Return the law as plain, exact data."""
         return {
             "shape": "cube",
             "scale": str(self.scale),
@@ -100,30 +99,30 @@ class Cube(Law):
         log_total = self.dimensions * log(values) - m / float(self.scale) - log(float(self.radius_pmf(m)))
         return float(self.log_weight(points)) - log(-expm1(-1 / float(self.scale))) - log_total
 
-    def radius_pmf(self, m: ArrayLike) -> FloatArray:
+    def radius_pmf(self, m: ArrayLike) -> Floats:
         """Return P(m) of the radius of the mixture: weight (m+1)^d q^m, or (2m+1)^d q^m with both signs."""
         return self.radius().mass(whole_numbers(m))
 
-    def pmf(self, k: ArrayLike) -> FloatArray:
+    def pmf(self, k: ArrayLike) -> Floats:
         """Return P(x_i = k)."""
         x = self._rightward(k)
         if self.sides == "both":
             return self.radius().tail(-1, np.abs(x)) / 2
         return np.where(x >= 0, self.radius().tail(-1, np.maximum(x, 0)), 0.0)
 
-    def cdf(self, k: ArrayLike) -> FloatArray:
+    def cdf(self, k: ArrayLike) -> Floats:
         """Return P(x_i <= k)."""
         if self.sides == "left":
             return self._above(-1 - whole_numbers(k))
         return self._at_most(whole_numbers(k))
 
-    def survival(self, k: ArrayLike) -> FloatArray:
+    def survival(self, k: ArrayLike) -> Floats:
         """Return P(x_i > k), accurate where it is small."""
         if self.sides == "left":
             return self._at_most(-1 - whole_numbers(k))
         return self._above(whole_numbers(k))
 
-    def given_shared(self) -> Iterator[tuple[float, int, FloatArray]]:
+    def given_shared(self) -> Iterator[tuple[float, int, Floats]]:
         """Yield the uniform laws that coordinates have given their radius.
 
         Of more than `MOST_RADII` radii that matter, so many in the middle of equally likely parts stand for all.
@@ -140,7 +139,7 @@ class Cube(Law):
                 values = 2 * radius + 1 if self.sides == "both" else radius + 1
                 yield chance, 0 if self.sides == "right" else -radius, np.full(values, 1 / values)
 
-    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:
         """Return P(x_i = k and low <= x_j <= high) for two coordinates.
 
         Given the radius both are uniform, so P(x_i = k, x_j = l) = E[1/n^2; m >= max(|k|, |l|)] for n values each: one
@@ -161,12 +160,12 @@ class Cube(Law):
             found = (found + self._pairs(np.maximum(-last, far + 1), -first)) / 4
         return np.where((last >= first) & ((x >= 0) | (self.sides == "both")), found, 0.0)
 
-    def _pairs(self, first: IntArray, last: IntArray) -> FloatArray:
+    def _pairs(self, first: Ints, last: Ints) -> Floats:
         """Return the sum of E[1/u^2; m >= j] over j from first to last."""
         radius = self.radius()
         shift = 0.5 if self.sides == "both" else 1.0
 
-        def onwards(j: IntArray) -> FloatArray:
+        def onwards(j: Ints) -> Floats:
             # sum over j' >= j of E[1/u^2; m >= j'] = E[(m - j + 1)/u^2; m >= j], and m = u - shift
             return np.asarray(radius.tail(-1, j) - (j - 1 + shift) * radius.tail(-2, j))
 
@@ -179,7 +178,6 @@ class Cube(Law):
         return quantile_of(self, p, lowest=lowest, highest=0 if self.sides == "left" else reach)
 
     def mean(self) -> float:
-        """Return E x_i."""
         if self.sides == "both":
             return 0.0
         half = self.radius().moments()[0] / 2
@@ -200,17 +198,14 @@ class Cube(Law):
 
     @property
     def reaches(self) -> tuple[bool, bool]:
-        """Whether noise can be negative, and whether it can be positive."""
         return self.sides != "right", self.sides != "left"
 
     @property
     def is_even(self) -> bool:
-        """Whether noise is as likely as its negative."""
         return self.sides == "both"
 
     @property
     def name(self) -> str:
-        """What the noise is called."""
         return "cube noise" if self.sides == "both" else "one-sided cube noise"
 
     def on_sides(self, *, falls: bool, rises: bool) -> Cube:
@@ -223,7 +218,7 @@ class Cube(Law):
         leaves = any((fall and not right) or (rise and not left) for fall, rise in profiles)
         return inf if leaves else Fraction(largest) / self.scale
 
-    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
         """Draw one vector for each release."""
         return self.draw(shape[:-1])
 
@@ -231,30 +226,30 @@ class Cube(Law):
         """Return the law of the radius."""
         return radius_law(self.scale, self.dimensions, both_signs=self.sides == "both")
 
-    def _rightward(self, k: ArrayLike) -> IntArray:
+    def _rightward(self, k: ArrayLike) -> Ints:
         return -whole_numbers(k) if self.sides == "left" else whole_numbers(k)
 
-    def _at_most(self, x: IntArray) -> FloatArray:
+    def _at_most(self, x: Ints) -> Floats:
         if self.sides == "both":
             below = self.radius().excess(np.maximum(-1 - x, 0)) / 2
             return np.where(x < 0, below, 1 - self.radius().excess(np.maximum(x, 0)) / 2)
         below, above = self._split(x)
         return np.where(below < 0.5, below, 1 - above)
 
-    def _above(self, x: IntArray) -> FloatArray:
+    def _above(self, x: Ints) -> Floats:
         if self.sides == "both":
             return self._at_most(-1 - x)
         below, above = self._split(x)
         return np.where(below < 0.5, 1 - below, above)
 
-    def _split(self, x: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _split(self, x: Ints) -> tuple[Floats, Floats]:
         # Both parts are accurate where they are small; the larger one is always read as one minus the smaller, so
         # that cdf and survival never contradict each other.
         inside = np.maximum(x, 0)
         radius = self.radius()
         return np.where(x < 0, 0.0, radius.within(inside)), np.where(x < 0, 1.0, radius.excess(inside))
 
-    def draw(self, size: Size | None = None) -> IntArray:
+    def draw(self, size: Size | None = None) -> Ints:
         """Draw vectors; the last axis has `dimensions` entries. Without `size` one vector."""
         rows, d, sides = count_of(size), self.dimensions, self.sides
         radius = radius_sampler(self.scale, d, both_signs=sides == "both")
@@ -274,7 +269,7 @@ class Cube(Law):
         return out.reshape((*shape_of(size), d))
 
 
-def cube(scale: ScaleLike, dimensions: int, size: Size | None = None, sides: Sides = "right") -> IntArray:
+def cube(scale: ScaleLike, dimensions: int, size: Size | None = None, sides: Sides = "right") -> Ints:
     """Return integer vectors with joint weight exp(-max_i |x_i| / scale); the last axis has `dimensions` entries.
 
     `sides` is "right" (x >= 0), "left" (x <= 0) or "both". Without `size` one vector.

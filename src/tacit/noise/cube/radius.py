@@ -24,10 +24,8 @@ from functools import lru_cache
 from math import exp, floor, lgamma, log, pi, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from tacit.arrays import Floats, Ints
 
 # exp(-745) is the smallest positive float: what lies further down cannot be seen in a probability.
 _DEPTH = 760.0
@@ -55,22 +53,22 @@ class SummedRadius:
         m = self._u - self._shift
         return float(np.sum(self._weight * m)), float(np.sum(self._weight * m**2))
 
-    def mass(self, radius: IntArray) -> FloatArray:
+    def mass(self, radius: Ints) -> Floats:
         """Return P(m = radius)."""
         inside = (radius >= self._lowest) & (radius <= self._highest)
         return np.where(inside, self._weight[np.where(inside, radius - self._lowest, 0)], 0.0)
 
-    def tail(self, power: int, radius: IntArray) -> FloatArray:
+    def tail(self, power: int, radius: Ints) -> Floats:
         """Return E[u^power; m >= radius], the expectation over that part only."""
         return self._tails[power][self._place(radius)]
 
-    def excess(self, radius: IntArray) -> FloatArray:
+    def excess(self, radius: Ints) -> Floats:
         """Return E[max(m - radius, 0) / u] for radius >= 0: how often a coordinate of one orthant lies above."""
         place = self._place(radius)
         under = np.maximum(self._lowest - radius, 0).astype(np.float64)
         return np.asarray(self._excess[place] + under * self._tails[-1][0], dtype=np.float64)
 
-    def within(self, radius: IntArray) -> FloatArray:
+    def within(self, radius: Ints) -> Floats:
         """Return 1 - excess(radius), accurate where it is small."""
         reached = self._below[np.clip(radius + 1 - self._lowest, 0, self._below.size - 1)]
         return reached + (radius + self._shift) * self.tail(-1, radius + 1)
@@ -79,7 +77,7 @@ class SummedRadius:
         """Return a radius above which no float sees any probability."""
         return self._highest
 
-    def _place(self, radius: IntArray) -> IntArray:
+    def _place(self, radius: Ints) -> Ints:
         return np.clip(radius - self._lowest, 0, self._weight.size)
 
 
@@ -98,12 +96,12 @@ class SmoothRadius:
         first, second = (float(self.tail(power, all_of_it)) for power in (1, 2))
         return first - c, second - 2 * c * first + c * c
 
-    def mass(self, radius: IntArray) -> FloatArray:
+    def mass(self, radius: Ints) -> Floats:
         """Return P(m = radius)."""
         x = np.maximum(radius + self._shift, self._shift) / self._scale
         return np.where(radius >= 0, _poisson(self._d, x) / self._scale, 0.0) / (1 + self._total_less_one)
 
-    def tail(self, power: int, radius: IntArray) -> FloatArray:
+    def tail(self, power: int, radius: Ints) -> Floats:
         """Return E[u^power; m >= radius], the expectation over that part only."""
         a = self._d + power
         # Midpoint rule: sum of f(u) over u >= U is the integral from U - 1/2 on, plus f'/24 - 7 f'''/5760 there.
@@ -115,15 +113,15 @@ class SmoothRadius:
         units = self._scale**power * {-2: pairs, -1: 1 / d, 0: 1, 1: d + 1, 2: (d + 1) * (d + 2)}[power]
         return np.asarray(integral * units / (1 + self._total_less_one))
 
-    def excess(self, radius: IntArray) -> FloatArray:
+    def excess(self, radius: Ints) -> Floats:
         """Return E[max(m - radius, 0) / u] for radius >= 0: how often a coordinate of one orthant lies above."""
-        y: FloatArray = np.asarray((radius + self._shift) / self._scale, dtype=np.float64)
+        y: Floats = np.asarray((radius + self._shift) / self._scale, dtype=np.float64)
         above = _upper(self._d + 1, y) - (y / self._d) * _upper(self._d, y)
         return np.asarray(np.maximum((above - self._kink(y)) / (1 + self._total_less_one), 0.0))
 
-    def within(self, radius: IntArray) -> FloatArray:
+    def within(self, radius: Ints) -> Floats:
         """Return 1 - excess(radius), accurate where it is small."""
-        y: FloatArray = np.asarray((radius + self._shift) / self._scale, dtype=np.float64)
+        y: Floats = np.asarray((radius + self._shift) / self._scale, dtype=np.float64)
         below = _lower(self._d + 1, y) + (y / self._d) * _upper(self._d, y)
         return np.asarray((below + self._kink(y) + self._total_less_one) / (1 + self._total_less_one))
 
@@ -131,13 +129,13 @@ class SmoothRadius:
         """Return a radius above which no float sees any probability."""
         return self._highest
 
-    def _correction(self, a: int, x: FloatArray | float) -> FloatArray:
+    def _correction(self, a: int, x: Floats | float) -> Floats:
         # With f = x^a e^-x / a!, the j-th derivative is an alternating sum of Poisson weights of a, a-1, .., a-j.
         first = _poisson(a - 1, x) - _poisson(a, x)
         third = _poisson(a - 3, x) - 3 * _poisson(a - 2, x) + 3 * _poisson(a - 1, x) - _poisson(a, x)
         return np.asarray(first / (24 * self._scale**2) - 7 * third / (5760 * self._scale**4))
 
-    def _kink(self, y: FloatArray) -> FloatArray:
+    def _kink(self, y: Floats) -> Floats:
         # Trapezoid rule for h(u) = (u - b) u^(d-1) e^(-u/scale) from its zero at b on: h'/12 - h'''/720 at b.
         d = self._d
         second = _poisson(d - 3, y) - 2 * _poisson(d - 2, y) + _poisson(d - 1, y)
@@ -157,7 +155,7 @@ def radius_law(scale: Fraction, dimensions: int, *, both_signs: bool) -> SummedR
     return SmoothRadius(scale, dimensions, shift, highest)
 
 
-def _log_weight(u: FloatArray, scale: float, d: int, shift: float) -> FloatArray:
+def _log_weight(u: Floats, scale: float, d: int, shift: float) -> Floats:
     # Relative to the peak at u = d * scale. log1p keeps the digits that d * log(u) would lose when d is large.
     peak = max(shift, d * scale)
     away = (u - peak) / peak
@@ -182,11 +180,11 @@ def _edge(scale: Fraction, d: int, shift: float, mode: int, *, upward: bool) -> 
     return near + direction if upward else near
 
 
-def _suffix_sums(terms: FloatArray) -> FloatArray:
+def _suffix_sums(terms: Floats) -> Floats:
     return np.append(np.cumsum(terms[::-1])[::-1], 0.0)
 
 
-def _poisson(a: int, x: FloatArray | float) -> FloatArray:
+def _poisson(a: int, x: Floats | float) -> Floats:
     """Return x^a e^-x / a!, zero for negative a."""
     x = np.asarray(x, dtype=np.float64)
     if a < 0:
@@ -201,13 +199,13 @@ def _poisson(a: int, x: FloatArray | float) -> FloatArray:
     return np.asarray(np.exp(a * ratio - (x - a) - stirling - log(sqrt(2 * pi * a))))
 
 
-def _upper(a: int, x: FloatArray | float) -> FloatArray:
+def _upper(a: int, x: Floats | float) -> Floats:
     from scipy.special import gammaincc  # takes longer to load than most plans to be made, and few need it
 
     return np.asarray(gammaincc(a, x), dtype=np.float64)
 
 
-def _lower(a: int, x: FloatArray | float) -> FloatArray:
+def _lower(a: int, x: Floats | float) -> Floats:
     from scipy.special import gammainc
 
     return np.asarray(gammainc(a, x), dtype=np.float64)

@@ -50,13 +50,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.noise.cube.law import Cube
 from tacit.noise.draws import uniform_below
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.noise.two_scale import TwoScale, geometric
 
-IntArray = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 HUMP: Final = 30
 MOST_TILTED: Final = 10_000  # counts; estimating them takes about a second
 _DEPTH: Final = 60  # what lies exp(-60) below the largest weight is not seen in a sum
@@ -94,7 +93,7 @@ class TiltedCube:
         """Return the same law for counts that had to clear another bar, or each its own."""
         return replace(self, floor=floor)
 
-    def over(self, counts: IntArray) -> IntArray:
+    def over(self, counts: Ints) -> Ints:
         """Return how far each of the counts lies over its floor."""
         return counts - np.asarray(self.floor, dtype=np.int64)
 
@@ -194,7 +193,7 @@ class TiltedCube:
         radii = np.arange(self.reach(above) + math.ceil(2 * _DEPTH / slack))
         return float(np.logaddexp.reduce(self.log_weight(radii, above)))
 
-    def measure(self, counts: IntArray) -> IntArray:
+    def measure(self, counts: Ints) -> Ints:
         """Return chosen counts with noise."""
         above = self.over(counts)
         return counts + _coordinates(above, Radius(self, above).draw(), self)
@@ -243,7 +242,7 @@ def _grouped(above: Any) -> tuple[npt.NDArray[np.int64], Floats]:
     return d, many.astype(np.float64)
 
 
-def _coordinates(above: IntArray, m: int, law: TiltedCube) -> IntArray:
+def _coordinates(above: Ints, m: int, law: TiltedCube) -> Ints:
     """Return one number from 0..m for each count, with weight exp(rate * min(above + x, max(m, cap)))."""
     flat = np.clip(m + 1 - np.clip(max(m, law.cap) - above, 0, m + 1), 1, None)
     found = np.full(len(above), -1, dtype=np.int64)
@@ -260,7 +259,7 @@ def _coordinates(above: IntArray, m: int, law: TiltedCube) -> IntArray:
 class Radius:
     """The law of the radius for given counts, ready to draw from."""
 
-    def __init__(self, law: TiltedCube, above: IntArray) -> None:
+    def __init__(self, law: TiltedCube, above: Ints) -> None:
         self._law, self._above = law, np.maximum(above, 0)  # below the floor all radii weigh alike
         self._end = law.reach(self._above)
         self._starts, heights = self._staircase()
@@ -277,7 +276,7 @@ class Radius:
         self._stairs.append(math.ceil(of_tail * 2**self._unit * (1 + 1e-9)) + 1)
         self._reached = np.cumsum(np.array(self._stairs, dtype=object))
 
-    def _staircase(self) -> tuple[IntArray, Floats]:
+    def _staircase(self) -> tuple[Ints, Floats]:
         """Return where blocks of radii start and a bound on the log weight in each: close where it matters."""
         law, starts = self._law, np.unique(np.append(0, np.geomspace(1, self._end, 128).astype(np.int64)))[:-1]
         for _ in range(_ROUNDS):
@@ -320,7 +319,7 @@ class Radius:
             return self._end + geometric(self._tail)
         return int(self._starts[block]) + uniform_below(int(self._widths[block]))
 
-    def _log_chance(self, radii: IntArray, blocks: IntArray) -> Floats:
+    def _log_chance(self, radii: Ints, blocks: Ints) -> Floats:
         """Return the logarithm of the weight of each radius over the height of its stair."""
         in_tail = blocks == len(self._starts)
         width = np.append(self._widths, 1)[blocks]
@@ -329,7 +328,7 @@ class Radius:
         proposed = np.log(stair) + np.where(in_tail, math.log(-math.expm1(-1 / float(self._tail))), 0.0) - beyond
         return np.asarray(self._law.log_weight(radii, self._above) - self._top + self._unit * math.log(2) - proposed)
 
-    def _error(self, radii: IntArray) -> Floats:
+    def _error(self, radii: Ints) -> Floats:
         """Return a bound on the error of a chance.
 
         Every term of the log weight is off by a few units of 2^-53 of its size, and adding up n terms by n units of the
@@ -353,7 +352,7 @@ class Radius:
             return bits < int(chance * 2**189)
 
 
-def exact_weight(law: TiltedCube, m: int, above: IntArray, top: float) -> Decimal:
+def exact_weight(law: TiltedCube, m: int, above: Ints, top: float) -> Decimal:
     """Return exp(log weight - top) with the digits of the context."""
     rate = _decimal(law.rate)
     step = (-rate).exp()

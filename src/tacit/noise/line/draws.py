@@ -18,10 +18,11 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.noise.keystream import Keystream
 from tacit.noise.line.splits import CumulativeRows, SplitDraws, Words
 from tacit.noise.line.tables import AnchorChain, LineTables
-from tacit.noise.tables import IntArray, chunks
+from tacit.noise.tables import chunks
 
 _AT_ONCE: Final = 1 << 20  # anchors whose words are kept
 _LANES: Final = 1 << 12  # pieces that are worked on at once
@@ -29,7 +30,7 @@ _SHORTEST: Final = 64  # piece: about how long it takes two of them to meet
 _ENTRIES: Final = 1 << 22  # numbers that are drawn together
 
 
-def draw_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, many: int) -> IntArray:
+def draw_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, many: int) -> Ints:
     """Return noise on the running counts of that many segments of one kind, one in each row."""
     out = np.empty((many, chain.length), np.int64)
     for part in chunks(many, max(1, _ENTRIES // chain.length)):
@@ -37,7 +38,7 @@ def draw_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, man
     return out
 
 
-def _some_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, many: int) -> IntArray:
+def _some_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, many: int) -> Ints:
     anchors = np.zeros((many, chain.anchors + 2), np.int64)  # between a zero and the end
     _draw_anchors(chain, stream, anchors[:, :-1])
     if chain.end is not None:
@@ -61,7 +62,7 @@ def _some_segments(tables: LineTables, chain: AnchorChain, stream: Keystream, ma
     return np.cumsum(cells, axis=1)
 
 
-def _draw_anchors(chain: AnchorChain, stream: Keystream, anchors: IntArray) -> None:
+def _draw_anchors(chain: AnchorChain, stream: Keystream, anchors: Ints) -> None:
     """Fill in the anchors, from left to right; the first column is zero."""
     many, near = anchors.shape[0], chain.near
     if chain.steady is not None:
@@ -99,7 +100,7 @@ class _KeptWords:
         return self._more[key]
 
 
-def _draw_steady(split: SplitDraws, rows: CumulativeRows, stream: Keystream, anchors: IntArray) -> None:
+def _draw_steady(split: SplitDraws, rows: CumulativeRows, stream: Keystream, anchors: Ints) -> None:
     """Fill in all columns but the first, which is given."""
     many, length = anchors.shape[0], anchors.shape[1] - 1
     words = _KeptWords(stream, many * length, two=split.width > 1)
@@ -121,10 +122,10 @@ def _walk(
     split: SplitDraws,
     rows: CumulativeRows,
     words: _KeptWords,
-    anchors: IntArray,
-    lane: IntArray,
-    begin: IntArray,
-    start: IntArray,
+    anchors: Ints,
+    lane: Ints,
+    begin: Ints,
+    start: Ints,
     piece: int,
     *,
     is_first: bool,
@@ -149,7 +150,7 @@ def _walk(
         offset += 1
 
 
-def _step(split: SplitDraws, rows: CumulativeRows, words: _KeptWords, which: IntArray, before: IntArray) -> IntArray:
+def _step(split: SplitDraws, rows: CumulativeRows, words: _KeptWords, which: Ints, before: Ints) -> Ints:
     """Draw the next anchor of each piece."""
     out = np.empty(which.size, np.int64)
     missing = np.arange(which.size)
@@ -158,7 +159,7 @@ def _step(split: SplitDraws, rows: CumulativeRows, words: _KeptWords, which: Int
         first, second = words.of_round(number)
         ids = which[missing]
 
-        def more(i: int, kind: int, number: int = number, ids: IntArray = ids) -> int:
+        def more(i: int, kind: int, number: int = number, ids: Ints = ids) -> int:
             return words.more(number, int(ids[i]), kind)
 
         chosen = None if second is None else second[ids]

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.amounts import as_fraction
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.cube.radius import FloatArray
 from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import EvenJointLaw, whole_numbers
@@ -43,7 +43,6 @@ from tacit.noise.line.cells import Rates
 from tacit.noise.line.draws import draw_segments
 from tacit.noise.line.tables import SLACK, LineTables, check_size, log_at_zero, make_tables
 from tacit.noise.line.variances import LineVariances, Workload
-from tacit.noise.tables import IntArray
 
 MOST_VALUES: Final = 1 << 23
 DRAWN: Final = 1 - Fraction(SLACK)  # share of the rates that is drawn at; the rest pays for rounding
@@ -122,7 +121,6 @@ class LineNoise(EvenJointLaw):
         return max(each)
 
     def loss(self, step: Sequence[int]) -> Fraction | float:
-        """Return the worst log likelihood ratio hidden : cover when q(cover) - q(hidden) = step; inf if unbounded."""
         sums = self._sums(np.asarray(step))
         return inf if sums is None else self._added_up(sums)
 
@@ -130,7 +128,7 @@ class LineNoise(EvenJointLaw):
     def _sizes(self) -> list[int]:
         return [self.block >> level for level in range(len(self.cell_rates))]
 
-    def _sums(self, points: IntArray) -> tuple[int, list[int], int] | None:
+    def _sums(self, points: Ints) -> tuple[int, list[int], int] | None:
         """Return the sums of absolute values that the rates multiply; None if an exact count would change."""
         if points.shape != (sum(self.segments),):
             raise PlanError(f"must have {sum(self.segments)} numbers", key="step", given=points.shape)
@@ -160,7 +158,7 @@ class LineNoise(EvenJointLaw):
             return -inf
         return _log_at_zero(self) - float(DRAWN * self._added_up(sums))
 
-    def run_variance(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
+    def run_variance(self, low: ArrayLike, high: ArrayLike) -> Floats:
         """Return the variance of the noise in how many people are at positions low to high, both included."""
         return _variances(self).of_runs(np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64))
 
@@ -195,11 +193,9 @@ class LineNoise(EvenJointLaw):
 
     @property
     def name(self) -> str:
-        """What the noise is called."""
         return "joint noise on running counts"
 
     def document(self) -> dict[str, Any]:
-        """Return the law as plain, exact data."""
         same = len(set(self.segments)) == 1
         return {
             "shape": "line",
@@ -228,12 +224,11 @@ class LineNoise(EvenJointLaw):
             return False
         return True
 
-    def draw(self, size: Size | None = None) -> IntArray:
+    def draw(self, size: Size | None = None) -> Ints:
         """Draw noise on all running counts; the last axis has one entry for each. Without `size` once."""
         return self.draw_for((*shape_of(size), sum(self.segments)))
 
-    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
-        """Draw noise for an array of entries: the last axis holds the running counts of one release."""
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
         values = sum(self.segments)
         if shape[-1:] != (values,):
             raise PlanError(f"must have {values} running counts", key="shape", given=shape)

@@ -27,9 +27,8 @@ from math import exp, expm1
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tacit.arrays import Floats
 
 UNIT: Final = 2.0**-53
 FARTHEST: Final = 690.0  # tables end before rate * x reaches this: exp(-690) still has all its digits

@@ -23,9 +23,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
 from tacit.noise.line.cells import Rates, cut_levels
-from tacit.noise.line.messages import Floats
 
 Complex = NDArray[np.complex128]
 

@@ -23,10 +23,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
-from tacit.noise.line.messages import Floats
-from tacit.noise.tables import IntArray, chunks
+from tacit.noise.tables import chunks
 
 Words = NDArray[np.uint64]
 More = Callable[[int, int], int]  # which draw, which of its two numbers -> 200 further bits
@@ -49,7 +49,7 @@ class CumulativeRows:
     """Cumulative weights of the columns, for some wholes (in blocks): entry row * columns + column is row + share."""
 
     flat: Floats
-    row: IntArray  # of each block of wholes, from `first` on
+    row: Ints  # of each block of wholes, from `first` on
     first: int
     unsure: NDArray[np.bool_]  # rows that only whole numbers can decide
 
@@ -102,7 +102,7 @@ class SplitDraws:
         """How many blocks of values there are."""
         return int(self._columns.size)
 
-    def rows(self, wholes: IntArray) -> list[CumulativeRows]:
+    def rows(self, wholes: Ints) -> list[CumulativeRows]:
         """Return the cumulative weights for these wholes; in parts, where there are many."""
         blocks = wholes // self.width
         first = int(blocks.min())
@@ -110,7 +110,7 @@ class SplitDraws:
         most = max(1, min(_MOST_ROWS, _MOST_ENTRIES // self.columns))
         return [self._some_rows(present[part], first) for part in chunks(present.size, most)]
 
-    def _some_rows(self, present: IntArray, first: int) -> CumulativeRows:
+    def _some_rows(self, present: Ints, first: int) -> CumulativeRows:
         weights = self._own_most * self._difference_most((present + first)[:, np.newaxis] - self._columns)
         sums = np.cumsum(weights, axis=1)
         unsure = sums[:, -1] < _TOO_SMALL
@@ -121,14 +121,14 @@ class SplitDraws:
         row[present] = np.arange(present.size)
         return CumulativeRows(sums.ravel(), row, first, unsure)
 
-    def _difference_most(self, difference: IntArray) -> Floats:
+    def _difference_most(self, difference: Ints) -> Floats:
         at = difference + self._other_blocks
         inside = (at >= 0) & (at < self._other_most.size)
         return np.where(inside, self._other_most[np.where(inside, at, 0)], 0.0)
 
     def propose(
-        self, wholes: IntArray, rows: CumulativeRows, first: Words, second: Words | None, more: More
-    ) -> tuple[IntArray, NDArray[np.bool_]]:
+        self, wholes: Ints, rows: CumulativeRows, first: Words, second: Words | None, more: More
+    ) -> tuple[Ints, NDArray[np.bool_]]:
         """Return one proposal for each whole, from one or two words each, and whether it is accepted."""
         if wholes.size == 1:
             alone = self._proposed_alone(
@@ -185,9 +185,7 @@ class SplitDraws:
             return None
         return value, bool(reached < weight)
 
-    def _accepted(
-        self, wholes: IntArray, values: IntArray, column: IntArray, second: Words, more: More
-    ) -> NDArray[np.bool_]:
+    def _accepted(self, wholes: Ints, values: Ints, column: Ints, second: Words, more: More) -> NDArray[np.bool_]:
         at = wholes - values + self._other_blocks * self.width
         inside = (at >= 0) & (at < self._other.size)
         own = self._own[values + self._own_blocks * self.width]
@@ -215,7 +213,7 @@ class SplitDraws:
         message = "the bits are below 2^253, so that some column is the first"
         raise AssertionError(message)
 
-    def draw(self, stream: Keystream, wholes: IntArray) -> IntArray:
+    def draw(self, stream: Keystream, wholes: Ints) -> Ints:
         """Return one draw for each whole, all independent."""
         out = np.zeros(wholes.size, np.int64)
         if not wholes.size:
@@ -255,7 +253,7 @@ def _entry(table: Floats, at: int) -> float:
     return float(table[at]) if 0 <= at < table.size else 0.0
 
 
-def _has_row(blocks: IntArray, rows: CumulativeRows) -> NDArray[np.bool_]:
+def _has_row(blocks: Ints, rows: CumulativeRows) -> NDArray[np.bool_]:
     at = blocks - rows.first
     inside = at < rows.row.size
     return inside & (rows.row[np.where(inside, at, 0)] >= 0)

@@ -36,16 +36,10 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
 from tacit.noise.line.cells import Rates, cut_levels, cut_messages, level_messages
-from tacit.noise.line.messages import (
-    FARTHEST,
-    UNIT,
-    Floats,
-    Message,
-    smoothed,
-    smoothing_error,
-)
+from tacit.noise.line.messages import FARTHEST, UNIT, Message, smoothed, smoothing_error
 from tacit.noise.line.splits import WIDEST, CumulativeRows, SplitDraws, check_split, width_of_one_part
 
 SLACK: Final = 2.0**-16

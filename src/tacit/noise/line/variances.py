@@ -18,9 +18,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.line.cells import Rates, cut_levels
-from tacit.noise.line.messages import Floats
 from tacit.noise.line.moments import (
     CellMoments,
     PointMoments,
@@ -29,7 +29,7 @@ from tacit.noise.line.moments import (
     point_covariances,
     point_moments,
 )
-from tacit.noise.tables import IntArray, chunks
+from tacit.noise.tables import chunks
 
 Workload = Literal["ranges", "prefixes", "cells"]
 WORKLOADS: Final = ("ranges", "prefixes", "cells")
@@ -68,7 +68,7 @@ class LineVariances:
         of_sum = float(sum(many * one.of_sum for many, one in each))
         return ((values + 1) * squares - of_sum) / (values * (values + 1) / 2)
 
-    def of_runs(self, low: IntArray, high: IntArray) -> Floats:
+    def of_runs(self, low: Ints, high: Ints) -> Floats:
         """Return the variance of the noise in the sum of the values low to high, both included."""
         low, high = np.broadcast_arrays(low, high)
         shape, low, high = low.shape, low.ravel(), high.ravel() + 1
@@ -79,7 +79,7 @@ class LineVariances:
             out[part] = self._some_runs(low[part], high[part])
         return out.reshape(shape)
 
-    def _some_runs(self, start: IntArray, stop: IntArray) -> Floats:
+    def _some_runs(self, start: Ints, stop: Ints) -> Floats:
         first = np.minimum(np.searchsorted(self._begins, start, "right") - 1, len(self._lengths) - 1)
         last = np.minimum(np.searchsorted(self._begins, stop, "right") - 1, len(self._lengths) - 1)
         out = np.zeros(start.size)
@@ -106,7 +106,7 @@ class SegmentVariances:
         self._blocks = -(-length // rates.block)
         rest = length % rates.block
         self._sizes = [rates.block >> level for level in (cut_levels(rest, rates.levels) if rest else [0])]
-        self._known: tuple[IntArray, Floats] = np.zeros(0, np.int64), np.zeros((0, 0))
+        self._known: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros((0, 0))
 
     @cached_property
     def _cells(self) -> CellMoments:
@@ -116,7 +116,7 @@ class SegmentVariances:
     def _points(self) -> PointMoments:
         return point_moments(self._length, self._rates, free=self._free)
 
-    def _covariances(self, points: IntArray) -> tuple[IntArray, Floats]:
+    def _covariances(self, points: Ints) -> tuple[Ints, Floats]:
         """Return points, these among them, and their covariances: what was asked for before is kept.
 
         Few of them are computed by themselves, in a fraction of the time that all take.
@@ -193,7 +193,7 @@ class SegmentVariances:
 
     # ---- single runs ------------------------------------------------------------------------------------------------
 
-    def of_differences(self, start: IntArray, stop: IntArray) -> Floats:
+    def of_differences(self, start: Ints, stop: Ints) -> Floats:
         """Return the variance of z[stop] - z[start], for start <= stop."""
         (cell, share, place), (cell_stop, share_stop, place_stop) = (self._place(one) for one in (start, stop))
         mapped, mapped_stop, far = self._mapped(cell, cell_stop, self._cells.of)
@@ -235,7 +235,7 @@ class SegmentVariances:
         rate = sum(self._rates.cells) + (self._rates.end or 0.0)
         return float(_laplace_variance(np.array([rate]))[0]) if self._free else 0.0
 
-    def _least_at(self, position: IntArray) -> Floats:
+    def _least_at(self, position: Ints) -> Floats:
         cells = np.bitwise_count(((position | self._block) & -(position | self._block)) - 1)  # largest that ends here
         inside = (position > 0) & (position < self._length)
         at_end = np.where(position == self._length, self._least_at_end, 0.0)
@@ -248,7 +248,7 @@ class SegmentVariances:
         alone = ends - np.append(ends[1:], 0)  # that are ends of no larger cells
         return float(alone @ self._least_by_cells) + self._least_at_end
 
-    def _place(self, position: IntArray) -> tuple[IntArray, Floats, IntArray]:
+    def _place(self, position: Ints) -> tuple[Ints, Floats, Ints]:
         """Return the cell between points that a position is in, how far along (as a share), and the place in it."""
         block = self._block
         cell = position // block
@@ -262,16 +262,14 @@ class SegmentVariances:
         place = position - begin
         return cell, place / size, place
 
-    def _mapped(
-        self, cell: IntArray, cell_stop: IntArray, of: Shortened
-    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+    def _mapped(self, cell: Ints, cell_stop: Ints, of: Shortened) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         """Return the cells of the shorter segment that stand for these, and whether they are far apart."""
         missing = self._blocks - of.blocks
         if not missing:
             return cell, cell_stop, np.zeros(cell.shape, np.bool_)
         far = cell_stop - cell >= of.lag
 
-        def alone(one: IntArray) -> IntArray:
+        def alone(one: Ints) -> Ints:
             return np.where(one < of.lead, one, np.where(one >= self._blocks - of.lead, one - missing, of.lead))
 
         shift = np.where(cell < of.lead, 0, np.where(cell_stop >= self._blocks - of.lead, missing, cell - of.lead))
@@ -293,7 +291,7 @@ def _line_sum(first: Floats | float, second: Floats | float, both: Floats | floa
     return np.asarray(first * squares + second * (squares + 1) + 2 * both * mixed)
 
 
-def _height(place: IntArray, size: int) -> Floats:
+def _height(place: Ints, size: int) -> Floats:
     """Return the height of the bump of a cell of this size at a place: one in its middle."""
     inside = place % size
     return np.asarray(np.minimum(inside, size - inside) * (2 / size))

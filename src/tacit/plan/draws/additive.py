@@ -13,15 +13,11 @@ Checked by  tests/property/test_noise_for.py, tests/statistical/test_additive.py
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from tacit.arrays import Ints
 from tacit.plan.plans.linear import LinearPlan
 
-IntArray = npt.NDArray[np.int64]
 
-
-def blur(truth: IntArray, plan: LinearPlan) -> IntArray:
+def blur(truth: Ints, plan: LinearPlan) -> Ints:
     """Return the true answers of a plan's base query with its noise added.
 
     The last axis holds the answers of one release; with further axes before it, each is a release of its own.

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.plan.draws.thresholds import IntArray, decide, scan
+from tacit.arrays import Ints
+from tacit.plan.draws.thresholds import decide, scan
 from tacit.plan.draws.top_k import choose, choose_and_measure, measure
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan
@@ -24,18 +25,18 @@ from tacit.plan.plans.top_k import BarOutput, BarPlan, TopKPlan
 
 
 @singledispatch
-def draw_output(plan: SelectionPlan, counts: IntArray) -> Any:
+def draw_output(plan: SelectionPlan, counts: Ints) -> Any:
     """Return one output for these true counts, as `plan.log_probability` takes it."""
     raise TypeError(type(plan).__name__)
 
 
 @draw_output.register
-def _(plan: BelowPlan, counts: IntArray) -> int | None:
+def _(plan: BelowPlan, counts: Ints) -> int | None:
     return decide(int(counts[0]), plan)
 
 
 @draw_output.register
-def _(plan: AbovePlan, counts: IntArray) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+def _(plan: AbovePlan, counts: Ints) -> tuple[tuple[bool, ...], tuple[int, ...]]:
     verdicts = scan(counts, plan)
     found = np.flatnonzero(verdicts == plan.costly)
     noisy = measure(counts[found], plan.measuring(found)).tolist() if plan.query.values else ()
@@ -43,11 +44,11 @@ def _(plan: AbovePlan, counts: IntArray) -> tuple[tuple[bool, ...], tuple[int, .
 
 
 @draw_output.register
-def _(plan: TopKPlan, counts: IntArray) -> tuple[tuple[int, int], ...]:
+def _(plan: TopKPlan, counts: Ints) -> tuple[tuple[int, int], ...]:
     places = choose(counts, plan)
     return tuple(zip(places.tolist(), measure(counts[places], plan.measuring).tolist(), strict=True))
 
 
 @draw_output.register
-def _(plan: BarPlan, counts: IntArray) -> BarOutput:
+def _(plan: BarPlan, counts: Ints) -> BarOutput:
     return choose_and_measure(counts, plan)

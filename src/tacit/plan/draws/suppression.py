@@ -21,9 +21,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools
 from tacit.plan.plans.visible_records import COIN, OPEN, Rule
-
-Bools = npt.NDArray[np.bool_]
 
 
 def shown(rule: Rule, marks: npt.NDArray[np.uint8], coins: Callable[[int], Bools]) -> Bools:

@@ -33,13 +33,10 @@ Checked by  tests/property/test_selections_loss.py, tests/statistical/test_selec
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit import noise
+from tacit.arrays import Bools, Ints
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 def decide(count: int, plan: BelowPlan) -> int | None:
@@ -48,7 +45,7 @@ def decide(count: int, plan: BelowPlan) -> int | None:
     return None if plan.hides(noisy) else noisy
 
 
-def scan(counts: IntArray, plan: AbovePlan) -> BoolArray:
+def scan(counts: Ints, plan: AbovePlan) -> Bools:
     """Return for each item that is asked, in order, whether it is above; it stops after the last costly answer.
 
     Noise is drawn for all items, also for those that are not asked: how long it takes does not tell where it stopped.

@@ -24,37 +24,35 @@ Checked by  tests/property/test_selections_loss.py, tests/statistical/test_selec
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
 from tacit.plan.plans.top_k import BarOutput, BarPlan, TopKPlan, largest_places
 
-IntArray = npt.NDArray[np.int64]
 
-
-def choose(counts: IntArray, plan: TopKPlan) -> IntArray:
+def choose(counts: Ints, plan: TopKPlan) -> Ints:
     """Return the positions of the items that are measured, in order of position."""
     compared = counts if plan.choosing is None else counts + noise.sample(plan.choosing, len(counts))
     return np.asarray(largest_places(compared, plan.measured), dtype=np.int64)
 
 
-def measure(counts: IntArray, law: Law | TiltedCube | None) -> IntArray:
+def measure(counts: Ints, law: Law | TiltedCube | None) -> Ints:
     """Return the counts of what was chosen with fresh noise."""
     if law is None or not len(counts):
         return counts.copy()
     return law.measure(counts)
 
 
-def choose_over_bar(counts: IntArray, plan: BarPlan) -> tuple[IntArray, int]:
+def choose_over_bar(counts: Ints, plan: BarPlan) -> tuple[Ints, int]:
     """Return the positions of the candidates, in order of position, and the smallest of their noisy counts."""
     compared = counts + noise.sample(plan.choosing, len(counts))
     places = np.asarray(largest_places(compared, plan.candidates), dtype=np.int64)
     return places, int(compared[places].min())
 
 
-def choose_and_measure(counts: IntArray, plan: BarPlan) -> BarOutput:
+def choose_and_measure(counts: Ints, plan: BarPlan) -> BarOutput:
     """Return the candidates with their noisy counts, the bar, and the noisy sum of their counts."""
     places, bar = choose_over_bar(counts, plan)
     noisy = measure(counts[places], plan.law.at(bar + 1))

@@ -34,15 +34,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.draws.additive import blur
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.zoom import LOOK, closer
 from tacit.plan.questions.clusters import ClustersPlan
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class NoisyPart(NamedTuple):

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.bounds.of_sums import Term, bounds_near
 from tacit.noise.law import Law
 from tacit.plan.measure.block_sums import PositionGroups
@@ -31,9 +32,6 @@ from tacit.plan.measure.block_sums import PositionGroups
 if TYPE_CHECKING:
     from tacit.plan.plans.linear import LinearPlan
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
 MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some

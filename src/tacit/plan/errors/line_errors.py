@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from tacit.arrays import Floats, Ints
 from tacit.noise.bounds.log_concave import run_bound
 from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.line.law import LineNoise
@@ -26,8 +24,6 @@ from tacit.plan.errors.error_laws import AnySpread, ShapedSpread
 from tacit.plan.errors.runs import Kind
 from tacit.plan.measure.sums.line_sums import LineSums
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _ROUNDED_UP: Final = 1.001  # variances of joint noise are right to a thousandth
 
 

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools, Ints
 from tacit.noise.law import Law
 from tacit.plan.errors.runs import mean_over
 from tacit.plan.measure.block_sums import blocks_of
 from tacit.plan.measure.measured import Measured
-from tacit.plan.question import Bools, Ints, Linear
+from tacit.plan.question import Linear
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.law import Law
 from tacit.plan.errors.error_laws import AnySpread, of_cells, of_two_counts, read_only
 from tacit.plan.measure.block_sums import PositionGroups, cells_in_sum
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Kind = Literal["ranges", "prefixes", "cells"]
 
 

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.coalition_budget import Coalitions, alone_bounds
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
-from tacit.plan.leakage.measures.convex_terms import Floats
 from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved, solve
 from tacit.plan.leakage.optimisers.epsilon_sum import epsilons, solve_sum

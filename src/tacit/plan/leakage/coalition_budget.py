@@ -22,7 +22,8 @@ from functools import partial
 
 import numpy as np
 
-from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask, Terms
+from tacit.arrays import Floats
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Mask, Terms
 from tacit.plan.leakage.measures.joint_terms import JointLimit
 from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved

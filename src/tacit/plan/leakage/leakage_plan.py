@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.changed_dependence import largest_change
-from tacit.plan.leakage.measures.convex_terms import Floats
 from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 from tacit.plan.leakage.posterior_limit import largest_posterior
 from tacit.plan.leakage.setting import LeakageSetting, Limit

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, word_or_kind
-from tacit.plan.leakage.measures.convex_terms import Floats
 from tacit.plan.leakage.measures.posterior_terms import PosteriorLimit
 from tacit.plan.leakage.setting import LeakageSetting
 

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from tacit.amounts import LARGEST_EPSILON
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
-from tacit.plan.leakage.measures.convex_terms import Floats, Term, Terms, gathered
+from tacit.plan.leakage.measures.convex_terms import Term, Terms, gathered
 from tacit.plan.leakage.measures.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
 from tacit.plan.leakage.measures.measured_tables import MEASURES, MeasuredTables
 from tacit.plan.leakage.measures.posterior_terms import PosteriorLimit, posterior_limit

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.plan.question import Floats
+from tacit.arrays import Floats
 
 
 def shared_out(noisy: Floats, total: float) -> Floats:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.plan.measure.soft_cells import AxisCells, SoftCells
-from tacit.plan.question import Floats
 from tacit.plan.sensitivity.exact_totals import axis_labels
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
+from tacit.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from tacit.noise.law import Law
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
     from tacit.policy.where import Where
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Measured(ABC):

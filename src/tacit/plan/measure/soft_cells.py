@@ -32,9 +32,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.measure.cell_weights import shared_out
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Floats, Ints, Linear, check_where, columns_of, in_words, suffix, with_where
+from tacit.plan.question import Linear, check_where, columns_of, in_words, suffix, with_where
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -169,11 +170,9 @@ class SoftCells(Linear):
         return found, counted + (total - counted.sum()) / len(counted)
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return frozenset(self.names) | columns_of(self.where)
 
     def document(self) -> Any:
@@ -182,11 +181,9 @@ class SoftCells(Linear):
         return {"cells": with_where({"axes": cells}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"People by cells of {in_words(self.names)}"
 
     def size(self, domain: Domain) -> int:
-        """Return how many cells there are."""
         return math.prod(self.shape)
 
     def unit(self, domain: Domain) -> Fraction:
@@ -199,7 +196,6 @@ class SoftCells(Linear):
         return {cells.axis.name: points[:, number].tolist() for number, cells in enumerate(self.axes)}
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
         return (CellCounts(self.names, self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -229,7 +225,6 @@ class SoftCells(Linear):
         return out
 
     def response(self, domain: Domain) -> Response:
-        """Return how the cells respond to moves."""
         return SoftCellResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
 
     def __str__(self) -> str:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.noise.bounds.of_sums import Term
 from tacit.plan.errors.error_laws import Spread
-from tacit.plan.question import Ints
 
 if TYPE_CHECKING:
     from tacit.plan.plans.linear import LinearPlan

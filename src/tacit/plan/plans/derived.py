@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
+from tacit.arrays import Bools, Floats
 from tacit.plan.fault import PlanningFault
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.plan import Plan
-from tacit.plan.question import Bools, Floats, Query
+from tacit.plan.question import Query
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -163,7 +164,6 @@ class DerivedPlan(Plan):
 
     @property
     def is_exact(self) -> bool:
-        """Whether no secret edge changes any of the parts."""
         return all(part.is_exact for part in self.parts)
 
     @property
@@ -217,29 +217,24 @@ class DerivedPlan(Plan):
 
     @property
     def assumption(self) -> str:
-        """Whom the expected error is for."""
         if self.is_exact:
             return ""
         return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected."""
         if self.is_exact:
             return []
         declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
         return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         parts = {role: {"epsilon": str(part.epsilon), "value_rmse": part.rmse} for role, part in self.named()}
         return {"value_rmse": self.rmse, "people": self.people, "parts": parts}
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means."""
         return self.query.terms(self.parts)
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the noise of each part as plain, exact data."""
         if self.is_exact:
             return None
         return {

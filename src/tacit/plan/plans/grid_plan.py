@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
@@ -30,7 +31,7 @@ from tacit.plan.measure.sums.search import UNIT_CELLS, candidates, listed_change
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.measure.sums.workload import Workload, rectangle_variances
 from tacit.plan.plans.linear import LinearPlan
-from tacit.plan.question import Bools, Floats, Ints, in_words
+from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import Rectangles
 from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.grid_moves import GridMoves, grid_moves
@@ -79,12 +80,10 @@ class GridPlan(LinearPlan):
 
     @property
     def tried(self) -> dict[str, float]:
-        """Every way to answer that was tried, with the expected mean squared error of one rectangle."""
         return dict(self.compared)
 
     @property
     def chosen(self) -> str:
-        """The way that was chosen, by its name among all that were tried."""
         return self.compared[0][0]
 
     @property

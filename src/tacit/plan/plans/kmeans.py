@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from tacit.arrays import Floats, Ints
+
 GOLDEN: Final = 0.6180339887498949
 STARTS: Final = 10
 TRIED: Final = 3  # points of which the best becomes the next centre of a start

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.law import Law
 from tacit.plan.calibrate import noise_for
 from tacit.plan.errors.error_laws import AnySpread, read_only, spread_of
@@ -19,7 +20,7 @@ from tacit.plan.measure.measured import LineEntries, Measured, Responding
 from tacit.plan.plans.counted_tables import CountedTable, counted_tables
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.selection_plan import noise_name
-from tacit.plan.question import Bools, Floats, Ints, Linear
+from tacit.plan.question import Linear
 from tacit.plan.sensitivity.responses import Watched
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ class LinearPlan(Plan):
 
     @property
     def watched(self) -> Watched:
-        """What shows how far people move the counts that noise is added to."""
         return self.base if isinstance(self.base, Responding) else self.query
 
     @property
@@ -81,7 +81,6 @@ class LinearPlan(Plan):
 
     @property
     def tried(self) -> dict[str, float]:
-        """Every way to answer that was tried, with the expected mean squared error of one answer."""
         return dict(self.compared) or {self.strategy: self.mse}
 
     @cached_property
@@ -132,31 +131,25 @@ class LinearPlan(Plan):
 
     @property
     def rmse(self) -> float:
-        """The expected root mean squared error of one answer, averaged over the answers."""
         return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         if self.one_sided_answers and self.noise is not None and all(self.noise.reaches):
             return "geometric noise on the sides that each answer needs"
         return noise_name(self.noise)
 
     @property
     def is_exact(self) -> bool:
-        """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
         return self.noise is None
 
     def predictions(self) -> list[str]:
-        """Return what can be expected beside the error of an answer: nothing more."""
         return []
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {"value_rmse": self.rmse}
 
     def terms(self) -> list[str]:
-        """Return what an answer means beside its interval: nothing more."""
         return []
 
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
@@ -171,7 +164,6 @@ class LinearPlan(Plan):
         return self.noise.proven_loss(profiles, self.step.linf)
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the noise as plain, exact data."""
         return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
@@ -189,7 +181,6 @@ class LinearPlan(Plan):
         return found
 
     def counted_tables(self) -> Iterator[CountedTable]:
-        """Yield the tables of counts of everybody that are published, with the noise of each cell."""
         return counted_tables(self)
 
     def per_entry(self, number: Callable[[Law], float]) -> Any:

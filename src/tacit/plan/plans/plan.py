@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.amounts import rough, shown
+from tacit.arrays import Bools, Ints
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.measure.measured import Measured
-from tacit.plan.question import Bools, Ints, Query
+from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy

@@ -111,7 +111,6 @@ class RecordsPlan(Plan):
 
     @property
     def records(self) -> RecordsPlan:
-        """The plan itself."""
         return self
 
     @property
@@ -136,7 +135,6 @@ class RecordsPlan(Plan):
         return repr((self.policy.fingerprint, digest, numbered, self.query.application, self.query.version))
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
-        """Return what is to be paid, where lines have reached so much already."""
         asked = self.lines_asked
         if not asked or self.showing is None:
             return self.epsilon
@@ -213,7 +211,6 @@ class RecordsPlan(Plan):
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         return "exact" if self.is_exact else "one-sided randomised response"
 
     @property
@@ -248,7 +245,6 @@ class RecordsPlan(Plan):
         return said
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         rules = () if self.showing is None else self.showing.rules
         return {
             "shown_always": [] if self.showing is None else list(self.showing.public),
@@ -298,13 +294,11 @@ class RecordsPlan(Plan):
         ]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the coins as plain data."""
         if self.showing is None or not any(rule.tosses for rule in self.showing.rules):
             return None
         return {"shape": "coin", "kept": f"1 - exp(-{self.each})", "coins_of_one_edge": self.showing.together}
 
     def lines(self, *, reasons: bool) -> list[str]:
-        """Return the plan in words, a line for each fact; with `reasons`, also why."""
         because = [f"    because {reason}" for reason in (*self.step.why, self.why) if reason] if reasons else []
         return [
             f"{self.query}: true records for epsilon {shown(self.epsilon)}",

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.arrays import Bools, Ints
 from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
 from tacit.plan.plans.plan import Plan
-from tacit.plan.question import Bools, Ints
 
 if TYPE_CHECKING:
     from tacit.plan.question import Linear
@@ -57,7 +57,6 @@ class SelectionPlan(Plan):
 
     @property
     def rmse(self) -> float:
-        """The expected root mean squared error of one released number."""
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
 
     @abstractmethod

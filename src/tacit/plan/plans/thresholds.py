@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.amounts import shown
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise, noise_for
 from tacit.plan.plans.selection_noise import largest_fall, restrict, shift
 from tacit.plan.plans.selection_plan import SelectionPlan, fill_up, measured_log_probability, noise_name
-from tacit.plan.question import Bools, Floats, Ints
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
@@ -120,22 +120,18 @@ class BelowPlan(ThresholdPlan):
 
     @property
     def thresholds(self) -> Ints:
-        """The threshold of the one count."""
         return np.array([self.query.threshold])
 
     @property
     def noise(self) -> Law | None:
-        """The law of the noise in the count."""
         return self.law
 
     @property
     def answers(self) -> int:
-        """One verdict."""
         return 1
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         return "exact" if self.law is None else f"{noise_name(self.law)}, compared with the threshold"
 
     def chance(self, gap: int) -> float:
@@ -149,7 +145,6 @@ class BelowPlan(ThresholdPlan):
         return float(self.law.survival(-gap) if self.step.monotone == "rising" else self.law.cdf(gap - 1))
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
         if self.law is None:
             return []
         rising = self.step.monotone == "rising"
@@ -159,15 +154,12 @@ class BelowPlan(ThresholdPlan):
         return [f"chance of {word!r}, by how far the count is {side} {limit}: {listed}"]
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {"chance_by_gap": {str(gap): self.chance(gap) for gap in GAPS}, "value_rmse": self.rmse}
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means."""
         return [self.words.meaning()]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the law of the noise as plain, exact data."""
         return None if self.law is None else self.law.document()
 
     def hides(self, noisy: int) -> bool:
@@ -203,7 +195,6 @@ class BelowPlan(ThresholdPlan):
         yield from (int(counts[0]) + away for away in range(-far, far + 1))
 
     def row_of(self, output: int | None, many: int) -> list[int]:
-        """Return the noisy count."""
         return fill_up([] if output is None else [output], 1)
 
 
@@ -236,7 +227,6 @@ class AbovePlan(ThresholdPlan):
 
     @property
     def thresholds(self) -> Ints:
-        """The threshold of each item."""
         return self.query.thresholds(self.answers)
 
     @property
@@ -259,7 +249,6 @@ class AbovePlan(ThresholdPlan):
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         if self.testing is None:
             return "exact"
         moved = "" if self.moving is None else " and a noisy threshold"
@@ -287,7 +276,6 @@ class AbovePlan(ThresholdPlan):
         return high
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
         if self.testing is None:
             return []
         listed = ", ".join(f"{100 * chance:.4g}% from {self.gap_for(chance):,} on" for chance in CHANCES)
@@ -307,14 +295,12 @@ class AbovePlan(ThresholdPlan):
         return lines
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         if self.testing is None:
             return {"value_rmse": 0.0}
         gaps = {str(chance): self.gap_for(chance) for chance in CHANCES}
         return {"gap_by_chance_of_below": gaps, "value_rmse": self.rmse if self.query.values else None}
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means."""
         many, word = self.query.at_most, self.words.of(self.costly)
         return [
             self.words.meaning(),
@@ -323,7 +309,6 @@ class AbovePlan(ThresholdPlan):
         ]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the laws of the noise as plain, exact data."""
         if self.testing is None:
             return None
         said: dict[str, Any] = {"testing": {"epsilon": str(self.testing_epsilon), **self.testing.document()}}

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tacit.amounts import shown
+from tacit.arrays import Bools, Ints
 from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import noise_for
 from tacit.plan.plans.selection_noise import restrict, selecting_noise
 from tacit.plan.plans.selection_plan import SelectionPlan, measured_log_probability, noise_name
-from tacit.plan.question import Bools, Ints
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
@@ -47,7 +47,6 @@ class RankingPlan(SelectionPlan):
 
     @property
     def answers(self) -> int:
-        """How many answers there are."""
         return self.query.k
 
     def telling_others(self, moves: Bools) -> Ints:
@@ -74,18 +73,15 @@ class TopKPlan(RankingPlan):
 
     @property
     def noise(self) -> Law | None:
-        """The law of the noise in the released values."""
         return self.measuring
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         if self.choosing is None:
             return noise_name(self.measuring)
         return f"choice by {noise_name(self.choosing)}, then {noise_name(self.measuring)} on what was chosen"
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
         if self.choosing is None:
             return []
         return [
@@ -96,12 +92,10 @@ class TopKPlan(RankingPlan):
         ]
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         spread = 0.0 if self.choosing is None else math.sqrt(self.choosing.variance())
         return {"choosing_standard_deviation": spread, "value_rmse": self.rmse}
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means."""
         if self.measuring is None:
             return ["these are the largest counts; equal ones are taken in the order of the domain"]
         if self.choosing is None:
@@ -109,7 +103,6 @@ class TopKPlan(RankingPlan):
         return ["items were chosen by noisy counts and then measured anew; which ones, and in which order, is covered"]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the laws of the noise as plain, exact data."""
         if self.measuring is None:
             return None
         if self.choosing is None:
@@ -213,7 +206,6 @@ class BarPlan(RankingPlan):
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism."""
         return f"choice by {noise_name(self.choosing)} over a bar, then one-sided cube noise, tilted near the bar"
 
     @property
@@ -229,7 +221,6 @@ class BarPlan(RankingPlan):
         return math.sqrt(float(polygamma(1, slack)) + within) / rate
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
         many = self.query.candidates(self.policy.domain)
         short = math.log(many / 0.05) / float(self.law.rate)
         spare = self.candidates - self.query.k
@@ -244,7 +235,6 @@ class BarPlan(RankingPlan):
         ]
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {
             "choosing_standard_deviation": math.sqrt(self.choosing.variance()),
             "value_rmse": self.rmse,
@@ -252,7 +242,6 @@ class BarPlan(RankingPlan):
         }
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means."""
         return [
             f"{self.candidates:,} items were chosen by noisy counts and measured; the {self.query.k:,} with the "
             "largest values are shown: which ones, and in which order, is covered",
@@ -260,7 +249,6 @@ class BarPlan(RankingPlan):
         ]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the laws of the noise as plain, exact data."""
         return {
             "choosing": self.choosing.document(),
             "measuring": self.law.document(),
@@ -268,7 +256,6 @@ class BarPlan(RankingPlan):
         }
 
     def log_probability(self, counts: Sequence[int], output: BarOutput) -> float:
-        """Return the logarithm of the probability of an output, given the true counts of all items."""
         places, bar, noisy, centre = output
         true = [int(counts[place]) for place in places]
         total = self.log_probability_of_choice(counts, places, bar)

@@ -38,6 +38,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools
 from tacit.errors import PlanError
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import classes
@@ -54,7 +55,6 @@ HIDDEN: Final = 2
 MOST_CLASSES: Final = 2_000_000  # combinations of one class for each axis
 MOST_WORK: Final = 200_000_000  # the same, times shapes of edges
 Marks = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
@@ -28,7 +29,6 @@ from tacit.plan.choose import plan_linear
 from tacit.plan.errors.predict import agreed_variance
 from tacit.plan.measure.sums.rates import least_rates, scales_of
 from tacit.plan.plans.linear import LinearPlan
-from tacit.plan.question import Ints
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.policy import Policy
@@ -71,7 +71,6 @@ class TablesPlan(LinearPlan):
 
     @property
     def tried(self) -> dict[str, float]:
-        """Both ways to answer, with the expected mean squared error of one cell."""
         other = replace(self.same_noise, consistent=self.consistent)
         return {self.strategy: self.variance, "with the same noise for all tables": other.variance}
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.plan.measure.cell_weights import block_sums, of_totals
 from tacit.plan.measure.soft_cells import AxisCells, SoftCellResponse, SoftCells
-from tacit.plan.question import Bools, Floats, Ints, suffix, with_where
+from tacit.plan.question import suffix, with_where
 from tacit.plan.sensitivity.responses import Response
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -84,16 +85,13 @@ class Zoomed(SoftCells):
         return len(self.is_cut) - len(self.chosen)
 
     def size(self, domain: Domain) -> int:
-        """Return how many cells there are."""
         return int(self._starts[1][-1])
 
     def shape_words(self) -> str:
-        """Return in words which cells these are."""
         parts = " x ".join([str(self.times)] * len(self.axes))
         return f"{super().shape_words()}, {len(self.chosen):,} of them cut into up to {parts} parts"
 
     def boxes(self) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
         low, high = super().boxes()
         firsts, starts = self._starts
         cells = np.array(self.chosen, dtype=np.int64)
@@ -137,7 +135,6 @@ class Zoomed(SoftCells):
         return SoftCellResponse(self.names, self._finer, 1, bound=True)
 
     def document(self) -> Any:
-        """Return the cells as plain data; job files ask for clusters, not for these."""
         cells = [{"axis": one.axis.name, "cells": one.many} for one in self.axes]
         return {"cells": with_where({"axes": cells, "cut": len(self.chosen), "times": self.times}, self.where)}
 

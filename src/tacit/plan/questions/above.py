@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_cells
 from tacit.plan.plans.thresholds import AbovePlan, plan_above
-from tacit.plan.question import Ints, read_where, suffix, with_where
+from tacit.plan.question import read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one, whole_threshold
 from tacit.policy.domain import Domain
@@ -38,7 +39,6 @@ class Above(SelectionOfOne):
         return "at_most", self.at_most
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         kind = self.kind(domain).capitalize()
         if isinstance(self.threshold, int):
             return f"{kind} of {self.name} that at least {self.threshold:,} people have"
@@ -66,7 +66,6 @@ class Above(SelectionOfOne):
         return plan_above(self, policy, epsilon)
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         threshold = self.threshold if isinstance(self.threshold, int) else list(self.threshold)
         said = {"attribute": self.name, "threshold": threshold, "at_most": self.at_most}
         return {self.keyword: with_where(said if self.values else {**said, "values": False}, self.where)}

@@ -32,7 +32,6 @@ class Below(Selection):
         return Count(self.where)
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"Whether fewer than {self.threshold:,} people are picked"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> BelowPlan:
@@ -40,11 +39,9 @@ class Below(Selection):
         return plan_below(self, policy, epsilon)
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         self.counted.check(domain)
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         return {self.keyword: {"where": str(self.where), "threshold": self.threshold}}
 
     def __str__(self) -> str:

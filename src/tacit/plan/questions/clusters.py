@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from tacit.amounts import shown
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.bounds.of_sums import far_bounds
 from tacit.plan.examples import first_attribute
@@ -41,8 +42,6 @@ from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, ste
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
 from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
 from tacit.plan.question import (
-    Floats,
-    Ints,
     attribute_of,
     check_names,
     check_where,
@@ -100,7 +99,6 @@ class Clusters(Derived):
         return Marginals((self.names,), self.where)
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         for name in self.names:
             if not attribute_of(domain, name, self.keyword).coordinates:
                 raise PlanError(
@@ -124,7 +122,6 @@ class Clusters(Derived):
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return frozenset(self.names) | columns_of(self.where)
 
     def size(self, domain: Domain) -> int:
@@ -140,11 +137,9 @@ class Clusters(Derived):
         return tuple(column for name in self.names for column in domain[name].read_from(name))
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         return {self.keyword: with_where({"attributes": list(self.names), "k": self.k}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}"
 
     def error_unit(self, domain: Domain) -> str:
@@ -152,11 +147,9 @@ class Clusters(Derived):
         return f"distance in {in_words(self.names)}"
 
     def size_words(self, answers: int, domain: Domain) -> str:
-        """Return in words how many centres there are."""
         return f"{answers:,} centre{'s' * (answers != 1)}"
 
     def listed_words(self, domain: Domain) -> str:
-        """Return what the rows of the table are."""
         return "clusters"
 
     # ---- how it is answered
@@ -166,7 +159,6 @@ class Clusters(Derived):
         return self.plan_for(policy, epsilon, policy.known_people)
 
     def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> ClustersPlan:
-        """Return the plan with the smallest expected error for so many people."""
         self.counted.check_size(policy.domain)
         parts = self._parts(policy, epsilon, people)
         cells, total = parts
@@ -263,14 +255,12 @@ class Clusters(Derived):
         return math.sqrt(added_distance(parts[0], self.k, people))
 
     def prediction(self) -> str:
-        """Return in words how the expected error depends on the people."""
         return (
             ", and is about distances: the root of what cells and noise are expected to add to the mean squared "
             "distance of a person to the nearest centre"
         )
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        """Return in words what an answer means."""
         return [
             "the number of people in the cells nearest to each centre; intervals hold for these cells, "
             "however the noise has chosen them"
@@ -324,7 +314,6 @@ class ClustersPlan(DerivedPlan):
 
     @property
     def assumption(self) -> str:
-        """Whom the expected error is for."""
         return f"{self.people:,.0f} people"
 
     def predictions(self) -> list[str]:
@@ -353,7 +342,6 @@ class ClustersPlan(DerivedPlan):
         return found
 
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
         return {**super().predicted(), "stages": self.stages()}
 
     def noise_document(self) -> dict[str, Any] | None:
@@ -391,16 +379,13 @@ class ClustersDone(ClustersPlan):
     settled: ClustersPlan
 
     def named(self) -> list[tuple[str, LinearPlan]]:
-        """Return the parts, each with what it is called."""
         return list(zip(STAGES, self.parts, strict=False))
 
     @property
     def assumption(self) -> str:
-        """Whom the expected error is for."""
         return f"{self.known_people:,} people, as measured"
 
     def stages(self) -> list[str]:
-        """Return in words what was measured one after the other, and what each cost."""
         cells, people, *looks = self.parts
         cost = "exactly" if people.is_exact else f"for epsilon {shown(people.epsilon)}"
         found = [f"the number of people was measured first, {cost}; the cells followed from it"]
@@ -418,7 +403,6 @@ class ClustersDone(ClustersPlan):
         return [*found, f"{grid_of(cells).shape_words()} were counted {counted}{copy}"]
 
     def noise_document(self) -> dict[str, Any] | None:
-        """Return the noise of each part as plain, exact data, beside what it counted."""
         found, counted = super().noise_document(), dict(self.named())
         return found and {role: {"counted": counted[role].query.document(), **law} for role, law in found.items()}
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.plan.examples import first_predicate
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Ints, Linear, check_where, columns_of, read_where, with_where
+from tacit.plan.question import Linear, check_where, columns_of, read_where, with_where
 from tacit.plan.question_keys import IN_A_HISTOGRAM, WHERE, Question
 from tacit.plan.sensitivity.cells import everybody
 from tacit.plan.sensitivity.responses import Response
@@ -28,11 +29,9 @@ class Count(Linear):
     keyword: ClassVar[str] = "count"
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return columns_of(self.where)
 
     def size(self, domain: Domain) -> int:
@@ -40,19 +39,15 @@ class Count(Linear):
         return 1
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
         return {"count of": [str(self.where) if self.where is not None else "everyone"]}
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         return {self.keyword: with_where({}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return "Number of people"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
         return (CellCounts((), self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -60,7 +55,6 @@ class Count(Linear):
         return np.asarray(tallied[0], dtype=np.int64).reshape(1)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """Everybody counts once."""
         return np.ones(1, dtype=np.int64)
 
     def response(self, domain: Domain) -> Response:

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.law import Law
 from tacit.plan.errors.runs import LineErrors, NoisyCounts, Runs
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.question import LARGEST_RELEASE, Bools, Floats, Ints, Linear, position, read_where, suffix, with_where
+from tacit.plan.question import LARGEST_RELEASE, Linear, position, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import OnALine
@@ -37,15 +38,12 @@ class Cumulative(OnALine, LineEntries):
         return domain[self.name].size
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
         return {f"{self.name} up to": domain[self.name].every_cell()}
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         return {self.keyword: with_where({"attribute": self.name}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"People with {self.name} up to each value"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -59,7 +57,6 @@ class Cumulative(OnALine, LineEntries):
         return out
 
     def response(self, domain: Domain) -> Response:
-        """Return how the answers respond to moves."""
         return CumulativeResponse(domain.axes_of(self.name)[0])
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
@@ -70,11 +67,9 @@ class Cumulative(OnALine, LineEntries):
         return found
 
     def running_counts(self) -> Cumulative:
-        """Return the query itself."""
         return self
 
     def running(self, entries: Floats) -> Floats:
-        """Return the counts themselves."""
         return entries
 
     def line_errors(
@@ -92,11 +87,9 @@ class Cumulative(OnALine, LineEntries):
         return np.zeros_like(high), high
 
     def workload(self, domain: Domain) -> Runs:
-        """Return all prefixes."""
         return Runs(domain[self.name].size, "prefixes")
 
     def fitting(self, base: Measured) -> str:
-        """Say what making the counts consistent did."""
         return "Cumulative counts were made not to fall."
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.errors.runs import LineErrors, NoisyCells
@@ -21,9 +22,6 @@ from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.measure.tally import CellCounts, ItemHolders, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
-    Bools,
-    Floats,
-    Ints,
     Linear,
     Query,
     attribute_of,
@@ -63,7 +61,6 @@ class Marginals(CellTables, Linear, LineEntries):
     entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         for names in self.sets:
             for name in names:
                 attribute = attribute_of(domain, name, "histogram" if len(self.sets) == 1 else self.keyword)
@@ -78,7 +75,6 @@ class Marginals(CellTables, Linear, LineEntries):
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return frozenset(name for names in self.sets for name in names) | columns_of(self.where)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
@@ -96,7 +92,6 @@ class Marginals(CellTables, Linear, LineEntries):
         }
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         if len(self.sets) == 1:
             return {"histogram": with_where({"attributes": list(self.sets[0])}, self.where)}
         if self.ways is not None:
@@ -105,7 +100,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return {self.keyword: with_where({"sets": [list(names) for names in self.sets]}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         if len(self.sets) == 1:
             (names,) = self.sets
             if self.is_items(domain):
@@ -122,7 +116,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return plan_tables(self, policy, epsilon)
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
         if self.is_items(policy.domain):
             return (ItemHolders(self.sets[0][0], self.where),)
         return tuple(CellCounts(names, self.where) for names in self.sets)
@@ -156,7 +149,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return finest_groups(self, policy) if policy.per_person == 1 else None
 
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
-        """Return which cells can fall and which can rise, or None where all can do both."""
         return directions(self, policy)
 
     def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
@@ -176,7 +168,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return NoisyCells(noise, self.size(domain), None if groups is None else blocks_of(groups[0]))
 
     def fitting(self, base: Measured) -> str:
-        """Say what making the tables consistent did."""
         return "Tables were made to agree with each other." if len(self.sets) > 1 else ""
 
     def __str__(self) -> str:
@@ -210,7 +201,6 @@ class MarginalsOf(Query):
         return found
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         self.resolved(domain)
 
     def mentioned(self) -> frozenset[str]:
@@ -218,12 +208,10 @@ class MarginalsOf(Query):
         return frozenset(self.names) | columns_of(self.where)
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         named = {"attributes": list(self.names)} if self.names else {}
         return {self.keyword: with_where({**named, "ways": self.ways}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return self.resolved(domain).words(domain)
 
     def plan(self, policy: Policy, epsilon: Any) -> Any:

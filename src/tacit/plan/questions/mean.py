@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import Floats, Linear, read_where
+from tacit.plan.question import Linear, read_where
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
@@ -68,11 +69,9 @@ class Moment(Summed, Derived):
             )
 
     def prediction(self) -> str:
-        """Return in words how the expected error depends on the people."""
         return "; for ten times as many it is a tenth of that"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        """Return in words what an answer means."""
         if not self.by:
             return []
         if parts[-1].is_exact:
@@ -162,7 +161,6 @@ class Mean(Moment):
         return part.interval(level if other.exact.all() else (1 + level) / 2)
 
     def range(self, domain: Domain) -> tuple[float, float]:
-        """Return the smallest and the largest number."""
         return range_of(domain[self.name])
 
     def _middle(self, domain: Domain) -> float:

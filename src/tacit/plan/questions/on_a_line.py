@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tacit.arrays import Bools, Ints
 from tacit.errors import PlanError
 from tacit.plan.measure.measured import Measured
 from tacit.plan.measure.strategy import Strategy
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Bools, Ints, Linear, attribute_of, check_where, columns_of
+from tacit.plan.question import Linear, attribute_of, check_where, columns_of
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -29,20 +30,16 @@ class OnALine(Linear):
 
     @property
     def about_a_line(self) -> OnALine:
-        """The question itself."""
         return self
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         check_ordered(domain, self.name, self.keyword)
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return columns_of(self.where) | {self.name}
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
         return (CellCounts((self.name,), self.where),)
 
     @abstractmethod

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from tacit.amounts import as_fraction, shown
+from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import Floats, attribute_of, check_where, read_where, suffix, with_where
+from tacit.plan.question import attribute_of, check_where, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
@@ -53,7 +54,6 @@ class Quantiles(Derived):
         return Cumulative(self.name, self.where)
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         key = "median" if self.shares == (HALF,) else self.keyword
         if not can_be_added_up(attribute_of(domain, self.name, key)):
             raise PlanError(
@@ -62,19 +62,15 @@ class Quantiles(Derived):
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return self.counted.mentioned()
 
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
         return len(self.shares)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
         return {f"share of people up to {self.name}": [shown(share) for share in self.shares]}
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         if self.shares == (HALF,):
             return {"median": with_where({"attribute": self.name}, self.where)}
         listed = [shown(share) for share in self.shares]
@@ -82,11 +78,9 @@ class Quantiles(Derived):
         return {self.keyword: with_where({"attribute": self.name, "at": at}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"Median of {self.name}" if self.shares == (HALF,) else f"Quantiles of {self.name}"
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return self.name
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
@@ -137,15 +131,12 @@ class Quantiles(Derived):
         return counts.rmse / people * float(attribute.size * attribute.spacing * attribute.unit)
 
     def range(self, domain: Domain) -> tuple[float, float]:
-        """Return the smallest and the largest number."""
         return range_of(domain[self.name])
 
     def prediction(self) -> str:
-        """Return in words how the expected error depends on the people."""
         return ", spread evenly over the range; where more are, it is smaller"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        """Return in words what an answer means."""
         return ["the smallest value such that at least this share of the people have at most that"]
 
     def __str__(self) -> str:

@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.plan.errors.runs import Runs
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.question import LARGEST_RELEASE, Ints, Linear, position, position_of_end, read_where, suffix, with_where
+from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
@@ -42,7 +43,6 @@ class Ranges(OnALine):
     keyword: ClassVar[str] = "ranges"
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         super().check(domain)
         if self.ranges is not None:
             if not self.ranges:
@@ -113,7 +113,6 @@ class Ranges(OnALine):
         return "values" if self.lists_values(domain) else "ranges"
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
         first, last = f"{self.name} from", f"{self.name} to"
         if self.ranges is not None:
             return {first: [low for low, _ in self.ranges], last: [high for _, high in self.ranges]}
@@ -123,12 +122,10 @@ class Ranges(OnALine):
         return {first: Labels(values, low), last: Labels(values, high)}
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         listed = "all" if self.ranges is None else [list(ends) for ends in self.ranges]
         return {self.keyword: with_where({"attribute": self.name, "ranges": listed}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"People by range of {self.name}"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -143,7 +140,6 @@ class Ranges(OnALine):
         return ((low <= at) & (at <= high)).astype(np.int64)
 
     def response(self, domain: Domain) -> Response:
-        """Return how the answers respond to moves."""
         line = domain.axes_of(self.name)[0]
         if self.ranges is None:
             return AllRangesResponse(line)
@@ -170,11 +166,9 @@ class Ranges(OnALine):
         ]
 
     def running_counts(self) -> Cumulative:
-        """Return the counts of the same people at or below each value."""
         return Cumulative(self.name, self.where)
 
     def fitting(self, base: Measured) -> str:
-        """Say what making the counts consistent did."""
         return "The cumulative counts behind the ranges were made not to fall." if isinstance(base, LineEntries) else ""
 
     def __str__(self) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.plan.examples import has_order
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import (
-    Ints,
     Linear,
     attribute_of,
     check_names,
@@ -61,7 +61,6 @@ class Rectangles(Linear):
     keyword: ClassVar[str] = "rectangles"
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         if len(self.names) == 1:
             (name,) = self.names
             attribute = attribute_of(domain, name, self.keyword)
@@ -132,7 +131,6 @@ class Rectangles(Linear):
         return Workload((x.size, y.size), None if self.rectangles is None else tuple(self.positions(domain)))
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return columns_of(self.where) | set(self.names)
 
     def size(self, domain: Domain) -> int:
@@ -173,7 +171,6 @@ class Rectangles(Linear):
         return np.stack([across, across, along, along], axis=1)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
         if self.rectangles is None:
             return {**cell_labels(self.names, domain)}
         return {
@@ -183,16 +180,13 @@ class Rectangles(Linear):
         }
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         listed = "all" if self.rectangles is None else [list(ends) for ends in self.rectangles]
         return {self.keyword: with_where({"attributes": list(self.names), "rectangles": listed}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"People by rectangle of {in_words(self.names)}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
         return (CellCounts(self.names, self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -212,13 +206,11 @@ class Rectangles(Linear):
         return np.asarray(inside, dtype=np.int64)
 
     def response(self, domain: Domain) -> Response:
-        """Return how the answers respond to moves."""
         if self.rectangles is None:
             return CellResponse((self.names,))
         return ListedRectanglesResponse(self.names, self.wanted(domain).deepest)
 
     def plan(self, policy: Policy, epsilon: Fraction) -> GridPlan:
-        """Return the plan with the smallest expected error among all strategies."""
         from tacit.plan.plans.grid_plan import plan_rectangles
 
         return plan_rectangles(self, self.names, self.wanted(policy.domain), policy, epsilon)

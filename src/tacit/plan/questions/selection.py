@@ -29,7 +29,6 @@ class Selection(Query):
     """A question about which counts are large. `counted` is the linear query whose answers it looks at."""
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return self.counted.mentioned()
 
     def candidates(self, domain: Domain) -> int:

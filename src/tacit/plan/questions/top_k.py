@@ -29,15 +29,12 @@ class TopK(SelectionOfOne):
         return "k", self.k
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"The {self.k:,} most frequent {self.kind(domain)} of {self.name}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> TopKPlan | BarPlan:
-        """Return the plan with the smallest expected error."""
         return plan_top_k(self, policy, epsilon)
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         return {self.keyword: with_where({"attribute": self.name, "k": self.k}, self.where)}
 
     def __str__(self) -> str:

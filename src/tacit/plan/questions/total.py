@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.measure.tally import CellCounts, CellSums, Tally
 from tacit.plan.question import (
-    Ints,
     Linear,
     Query,
     attribute_of,
@@ -51,12 +51,10 @@ class Summed(Query):
     by: tuple[str, ...] = ()
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         check_summed(domain, self.name, self.by, self.keyword)
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return columns_of(self.where) | {self.name, *self.by}
 
     def size(self, domain: Domain) -> int:
@@ -68,20 +66,16 @@ class Summed(Query):
         return {**cell_labels(self.by, domain)} if self.by else {f"{self.keyword} of": [str(self)]}
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         by = {"by": list(self.by)} if self.by else {}
         return {self.keyword: with_where({"attribute": self.name, **by}, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}"
 
     def split_by(self) -> tuple[str, ...]:
-        """Return the attributes for each of whose cells there is one answer."""
         return self.by
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return self.name
 
     def __str__(self) -> str:
@@ -103,7 +97,6 @@ class Total(Summed, Linear):
     counts_people: ClassVar[bool] = False
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
         super().check(domain)
         if self.weight is not None:
             check_weight(domain, self.name, self.by, self.weight)
@@ -118,22 +111,18 @@ class Total(Summed, Linear):
         check_products(self.size(domain) * domain[split].size, largest, "total.weight", split, self.weight)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
         return super().mentioned() | ({self.weight} if self.weight is not None else frozenset())
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         said = super().document()[self.keyword]
         return {self.keyword: said if self.weight is None else {**said, "weight": self.weight}}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         if self.weight is None:
             return super().words(domain)
         return f"Total of {self.unit_words(domain)}{by_words(self.by)}"
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return self.name if self.weight is None else f"{self.name} times {self.weight}"
 
     def never_negative(self, domain: Domain) -> bool:
@@ -142,7 +131,6 @@ class Total(Summed, Linear):
         return min(lowest + ([] if self.weight is None else [domain[self.weight].number(0)])) >= 0
 
     def unit(self, domain: Domain) -> Fraction:
-        """Return what one unit of the sums is worth."""
         units = [domain[name].unit or Fraction(1) for name in (self.name, self.weight) if name is not None]
         return math.prod(units, start=Fraction(1))
 
@@ -184,7 +172,6 @@ class Total(Summed, Linear):
         return out
 
     def response(self, domain: Domain) -> Response:
-        """Return how the sums respond to moves."""
         attribute: Any = domain[self.name]
         line, first = domain.axes_of(self.name)[0], attribute.number(0) - self.origin
         if self.weight is None:

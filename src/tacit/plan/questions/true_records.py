@@ -111,7 +111,6 @@ class TrueRecords(Query):
         return frozenset(self.shown) | columns_of(self.where)
 
     def document(self) -> Any:
-        """Return what a job file says for this query."""
         said: dict[str, Any] = {"columns": list(self.columns)}
         if self.key:
             said["key"] = list(self.key)
@@ -122,12 +121,10 @@ class TrueRecords(Query):
         return {self.keyword: with_where(said, self.where)}
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         by = f", for each {in_words(self.key)}" if self.key else ""
         return f"True records: {in_words(self.columns)}{by}"
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return "records"
 
     def size_words(self, answers: int, domain: Domain) -> str:

@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.plans.derived import Released, range_of
-from tacit.plan.question import Floats, Ints, read_where, suffix
+from tacit.plan.question import read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question
 from tacit.plan.questions.mean import PARTS, Moment, is_nobody
 from tacit.plan.questions.total import Total, as_sums, by_words, check_products, read_by
@@ -58,15 +59,12 @@ class Squares(Total):
         return True
 
     def unit(self, domain: Domain) -> Fraction:
-        """Return what one unit of the sums is worth."""
         return super().unit(domain) ** 2
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return f"{self.name} squared"
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"Sum of squares of {self.name}{by_words(self.by)}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
@@ -74,7 +72,6 @@ class Squares(Total):
         return (CellCounts((*self.by, self.name), self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the sums, cut to what 62 bits hold."""
         size = domain[self.name].size
         squares = np.array([self._number(domain, place) ** 2 for place in range(size)], dtype=object)
         return as_sums(np.asarray(tallied[0]).astype(object).reshape(-1, size) @ squares)
@@ -84,7 +81,6 @@ class Squares(Total):
         return super().added_by(record, domain) ** 2
 
     def response(self, domain: Domain) -> Response:
-        """Return how the sums respond to moves."""
         attribute: Any = domain[self.name]
         return SquareResponse(domain.axes_of(self.name)[0], self.by, self._number(domain, 0), attribute.spacing)
 
@@ -159,11 +155,9 @@ class Variance(Moment):
         return Squares(self.name, self.where, self.by, self.middle(domain))
 
     def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
         return f"{self.name} squared"
 
     def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
         return f"Population variance of {self.name}{by_words(self.by)}"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
@@ -172,7 +166,6 @@ class Variance(Moment):
         return [divided, *super().terms(parts)]
 
     def check_size(self, policy: Policy) -> None:
-        """Refuse more answers than can be released."""
         self.squares(policy.domain).check_size(policy.domain)
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:

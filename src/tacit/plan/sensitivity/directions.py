@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Bools, Ints
 from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import shape_jumps
@@ -24,8 +24,6 @@ from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.policy import Policy
 from tacit.policy.where import Test
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 LARGEST: Final = 5_000_000  # cells; beyond this the planning would take longer than it saves
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.directions import directions
@@ -25,10 +26,8 @@ from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
-IntArray = npt.NDArray[np.int64]
 
-
-def axis_labels(policy: Policy, axis: Axis) -> IntArray:
+def axis_labels(policy: Policy, axis: Axis) -> Ints:
     """Return a label for each position such that no secret edge leads from one label to another."""
     labels = np.arange(axis.size, dtype=np.int64)
     for shape in policy.shapes:
@@ -46,7 +45,7 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
     return (np.cumsum(there) - 1)[labels].astype(np.int64)
 
 
-def exact_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
+def exact_groups(query: CellTables, policy: Policy) -> list[Ints] | None:
     """Return for each histogram a label per cell such that the sums over equal labels are exact; None if there is none.
 
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
@@ -81,7 +80,7 @@ def exact_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     return found
 
 
-def finest_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
+def finest_groups(query: CellTables, policy: Policy) -> list[Ints] | None:
     """Return groups as `exact_groups` does, with cells that no edge changes alone: then no product of the axes' labels.
 
     >>> from tacit.policy.attributes import Flag, Integers
@@ -101,7 +100,7 @@ def finest_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     ]
 
 
-def _apart(groups: IntArray, query: CellTables, policy: Policy) -> IntArray:
+def _apart(groups: Ints, query: CellTables, policy: Policy) -> Ints:
     """Give cells that no edge changes labels of their own: where secrets are of some people, those of the others."""
     axes = [axis for names in query.sets for name in names for axis in policy.domain.axes_of(name)]
     if len(axes) < 2 or all(shape.only_from is None for shape in policy.shapes):

@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.plan.question import Ints
+from tacit.arrays import Ints
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.sensitivity.coupling import couples_people

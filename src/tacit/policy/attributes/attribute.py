@@ -298,7 +298,6 @@ class OrderedAttribute(Attribute):
     """A kind whose values stand on one axis."""
 
     def axes(self, name: str) -> tuple[Axis, ...]:
-        """Lay the attribute out on its axis."""
         return (Axis(name, self.size, self.ordered, self.distance),)
 
     @property
@@ -307,11 +306,9 @@ class OrderedAttribute(Attribute):
         return 1
 
     def places(self, name: str, value: Value) -> dict[str, int]:
-        """Return the position of a value."""
         return {name: self.position(value)}
 
     def distances(self, a: Value, b: Value) -> list[Fraction]:
-        """Return how far two values are apart."""
         return [Fraction(abs(self.position(a) - self.position(b)) * self.distance)]
 
     @abstractmethod
@@ -348,7 +345,6 @@ class OrderedAttribute(Attribute):
         return lower if symbol in ("<", "<=") else everything.without(lower)
 
     def usual(self) -> Value:
-        """Return the first value."""
         return self.value(0)
 
     def others(self, value: Value) -> list[Value]:
@@ -363,14 +359,12 @@ class OrderedAttribute(Attribute):
         return [self.value(at) for at in near if 0 <= at < self.size and at != place]
 
     def apart(self, value: Value, steps: int) -> tuple[Value, Value | None]:
-        """Return two values so many positions apart."""
         place = self.position(value)
         if place + steps >= self.size:
             place = 0
         return self.value(place), self.value(place + steps) if place + steps < self.size else None
 
     def block(self, value: Value, widths: Sequence[int]) -> tuple[Value, Value | None, Value | None]:
-        """Return the ends of a block, and the start of the next one."""
         first = self.position(value) // widths[0] * widths[0]
         last, after = (at if at < self.size else None for at in (first + widths[0] - 1, first + widths[0]))
         return (
@@ -380,7 +374,6 @@ class OrderedAttribute(Attribute):
         )
 
     def moved_into(self, name: str, value: Value, parts: Mapping[Axis, Intervals]) -> Value:
-        """Return the nearest value in a set of positions."""
         place = self.position(value)
         found = next((part for axis, part in parts.items() if axis.attribute == name), None)
         return self.value(place if found is None else found.closest_to(place))

@@ -73,22 +73,18 @@ class Categories(OrderedAttribute):
 
     @property
     def size(self) -> int:
-        """Number of values."""
         return len(self.values)
 
     def position(self, value: Value) -> int:
-        """Return the position of a value, or refuse."""
         try:
             return self.values.index(value)
         except ValueError:
             raise PolicyError("must be one of the categories", given=value, fix=alike(value, self.values)) from None
 
     def value(self, position: int) -> Value:
-        """Return the value at a position."""
         return self.values[position]
 
     def every_cell(self) -> Sequence[Value]:
-        """Return all values."""
         return self.values
 
     def rank(self, operand: Value) -> Fraction:
@@ -107,7 +103,6 @@ class Categories(OrderedAttribute):
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         values = [value.value() for value in main.listed()]
         with main.blamed(places):
@@ -115,27 +110,22 @@ class Categories(OrderedAttribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
         listed = {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True}
         return [cls.keys.schema("A value out of a list.", first={cls.kind: listed})]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         ordered = {"ordered": True} if self.ordered else {}
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: list(self.values), **ordered, **otherwise}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one value."""
         return entry.value()
 
     def words(self, value: Value) -> str:
-        """Return a value as people read it."""
         text = str(value)
         return text if text and len(text) <= 40 and text.isprintable() else repr(text[:40])
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls(["flu", "hiv", "none"])
         yield cls(["early", "late", "end"], ordered=True)

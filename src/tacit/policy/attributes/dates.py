@@ -118,12 +118,10 @@ class Dates(OrderedAttribute):
 
     @property
     def size(self) -> int:
-        """Number of values."""
         first, last = self.ticks
         return last - first + 1
 
     def position(self, value: Value) -> int:
-        """Return the position of a value, or refuse."""
         tick, (first, last) = _tick(value, self.by), self.ticks
         if tick is None or not first <= tick <= last:
             raise PolicyError(
@@ -134,11 +132,9 @@ class Dates(OrderedAttribute):
         return tick - first
 
     def value(self, position: int) -> str:
-        """Return the value at a position."""
         return _label(self.ticks[0] + position, self.by)
 
     def rank(self, operand: Value) -> Fraction:
-        """Return where a date stands among the positions."""
         tick = _tick(operand, self.by)
         if tick is None:
             fix = _no_such(operand, self.by) or self._like("In quotes, for instance")
@@ -155,7 +151,6 @@ class Dates(OrderedAttribute):
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         if not main.is_list:
             raise main.refuse("must be [from, to]", given=main.plain(), fix="For instance [2024-01-01, 2024-12-31].")
@@ -165,22 +160,18 @@ class Dates(OrderedAttribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
         ends = two(_TEXT, "[from, to], both included: dates, or periods as `by` says.")
         return [cls.keys.schema("Dates.", first={cls.kind: ends})]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         by = {} if self.by == "day" else {"by": self.by}
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [self.start, self.end], **by, **otherwise}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one value."""
         return _read_date(entry)
 
     def read_end(self, text: str) -> Value:
-        """Read one end of a range such as 2024-01..2024-03."""
         if _tick(text.strip(), self.by) is None:
             raise ValueError
         return text.strip()
@@ -206,7 +197,6 @@ class Dates(OrderedAttribute):
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls("2024-02-28", "2024-03-02")
         yield cls("2023-11", "2024-02", by="month")
 

@@ -114,17 +114,14 @@ class Decimals(OrderedAttribute):
 
     @property
     def size(self) -> int:
-        """Number of values."""
         low, high, step = self.scaled
         return (high - low) // step + 1
 
     @property
     def distance(self) -> Fraction:
-        """How far a value is from the next one."""
         return Fraction(self.step)
 
     def position(self, value: Value) -> int:
-        """Return the position of a value, or refuse."""
         place = None if isinstance(value, str) else _rank(value, self)
         if place is None or place.denominator != 1 or not 0 <= place < self.size:
             raise PolicyError(
@@ -135,17 +132,14 @@ class Decimals(OrderedAttribute):
         return int(place)
 
     def value(self, position: int) -> float:
-        """Return the value at a position."""
         low, _, step = self.scaled
         return (low + position * step) / self.scale  # of two whole numbers, so it is the float next to the decimal
 
     def every_cell(self) -> Sequence[float]:
-        """Return all values."""
         low, high, step = self.scaled
         return [number / self.scale for number in range(low, high + 1, step)]
 
     def rank(self, operand: Value) -> Fraction | float:
-        """Return where a number stands among the positions."""
         number = rank_of_number(operand)
         return number if isinstance(number, float) else (number - Fraction(self.low)) / Fraction(self.step)
 
@@ -157,18 +151,15 @@ class Decimals(OrderedAttribute):
 
     @property
     def spacing(self) -> int:
-        """How many units lie between a position and the next."""
         low, _, step = self.scaled
         return step // math.gcd(low, step)
 
     def number(self, position: int) -> int:
-        """Return the value at a position in units."""
         low, _, step = self.scaled
         return (low + position * step) // math.gcd(low, step)
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         if main is None or not main.is_list or "step" not in places:
             given = entry.plain() if main is None else main.plain()
             raise entry.refuse(
@@ -180,22 +171,18 @@ class Decimals(OrderedAttribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schema."""
         ends = two(_NUMBER, "[low, high], both included.")
         return [cls.keys.schema("Decimal numbers.", first={cls.kind: ends})]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         low, high, step = (_plain(number) for number in (self.low, self.high, self.step))
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [low, high], "step": step, **otherwise}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one value."""
         return entry.real()
 
     def read_end(self, text: str) -> Value:
-        """Read one end of a range such as 0.5..1.5."""
         return Fraction(text.strip())
 
     def read_width(self, entry: YamlEntry) -> Fraction | int:
@@ -216,7 +203,6 @@ class Decimals(OrderedAttribute):
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls(0, Decimal("0.4"), Decimal("0.1"))
         yield cls(Decimal("-0.25"), Decimal("1.25"), Decimal("0.5"))
 

@@ -37,17 +37,14 @@ class Flag(OrderedAttribute):
 
     @property
     def size(self) -> int:
-        """Number of values."""
         return 2
 
     def position(self, value: Value) -> int:
-        """Return the position of a value, or refuse."""
         if isinstance(value, bool | int) and value in (0, 1):
             return int(value)
         raise PolicyError("must be true or false", given=value, fix="Write true or false.")
 
     def value(self, position: int) -> bool:
-        """Return the value at a position."""
         return bool(position)
 
     def rank(self, operand: Value) -> Fraction | float:
@@ -56,7 +53,6 @@ class Flag(OrderedAttribute):
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         if main is not None and not main.is_empty:
             raise main.refuse(
                 "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
@@ -65,7 +61,6 @@ class Flag(OrderedAttribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of all ways to write it."""
         return [
             {"const": cls.kind, "description": "Yes or no."},
             cls.keys.schema("Yes or no.", first={cls.kind: {"type": "null"}}),
@@ -73,18 +68,14 @@ class Flag(OrderedAttribute):
         ]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         return self.kind if self.otherwise is None else {self.kind: {"otherwise": bool(self.otherwise)}}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one value."""
         return entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
 
     def words(self, value: Value) -> str:
-        """Return a value as people read it."""
         return "yes" if value else "no"
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls()

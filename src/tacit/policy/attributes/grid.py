@@ -112,11 +112,9 @@ class Grid(Attribute):
 
     @property
     def size(self) -> int:
-        """Number of cells."""
         return self.rows * self.columns
 
     def position(self, value: Value) -> int:
-        """Return the cell number of a cell, or refuse."""
         fits = isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(part, int) for part in value)
         if not fits or not (0 <= value[0] < self.rows and 0 <= value[1] < self.columns):
             raise PolicyError(
@@ -133,12 +131,10 @@ class Grid(Attribute):
         return list(product(range(self.rows), range(self.columns)))
 
     def axes(self, name: str) -> tuple[Axis, ...]:
-        """Lay the attribute out on its two axes."""
         sizes = (self.rows, self.columns)
         return tuple(Axis(name, size, ordered=True, part=part) for size, part in zip(sizes, _PARTS, strict=True))
 
     def places(self, name: str, value: Value) -> dict[str, int]:
-        """Return row and column."""
         return {axis.name: place for axis, place in zip(self.axes(name), value, strict=True)}
 
     def distances(self, a: Value, b: Value) -> list[Fraction]:
@@ -166,7 +162,6 @@ class Grid(Attribute):
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         if main is not None:
             raise main.refuse("must be a mapping", given=main.plain(), fix="Write {grid: {rows: 40, columns: 30}}.")
         for name in ("rows", "columns"):
@@ -178,7 +173,6 @@ class Grid(Attribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of all ways to write it."""
         *inside, otherwise = cls.keys
         return [
             Keys().schema("A cell of a map.", first={cls.kind: cls.keys.schema()}),
@@ -186,7 +180,6 @@ class Grid(Attribute):
         ]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         said: dict[str, Any] = {"rows": self.rows, "columns": self.columns, "of": list(self.of)}
         if self.low is not None and self.high is not None:
             said |= {"low": list(self.low), "high": list(self.high)}
@@ -195,11 +188,9 @@ class Grid(Attribute):
         return {self.kind: said}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one cell."""
         return tuple(part.whole() for part in entry.listed())
 
     def read_from(self, name: str, item: str | None = None) -> tuple[str, ...]:
-        """Return the two data columns."""
         return self.of
 
     def as_cells(self, value: Value) -> tuple[Any, ...]:
@@ -212,7 +203,6 @@ class Grid(Attribute):
         )
 
     def words(self, value: Value) -> str:
-        """Return a cell as people read it."""
         return f"cell ({value[0]}, {value[1]})"
 
     def usual(self) -> Value:
@@ -249,5 +239,4 @@ class Grid(Attribute):
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls(2, 3)

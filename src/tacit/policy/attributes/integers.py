@@ -100,16 +100,13 @@ class Integers(OrderedAttribute):
 
     @property
     def size(self) -> int:
-        """Number of values."""
         return (self.high - self.low) // self.step + 1
 
     @property
     def distance(self) -> int:
-        """How far a value is from the next one."""
         return self.step
 
     def position(self, value: Value) -> int:
-        """Return the position of a value, or refuse."""
         whole = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
         if (
             isinstance(value, bool)
@@ -124,7 +121,6 @@ class Integers(OrderedAttribute):
         return (int(value) - self.low) // self.step
 
     def value(self, position: int) -> int:
-        """Return the value at a position."""
         return self.low + position * self.step
 
     def every_cell(self) -> Sequence[int]:
@@ -132,7 +128,6 @@ class Integers(OrderedAttribute):
         return range(self.low, self.low + self.size * self.step, self.step)
 
     def rank(self, operand: Value) -> Fraction | float:
-        """Return where a number stands among the positions."""
         number = rank_of_number(operand)
         return number if isinstance(number, float) else (number - self.low) / self.step
 
@@ -143,16 +138,13 @@ class Integers(OrderedAttribute):
 
     @property
     def spacing(self) -> int:
-        """How many units lie between a position and the next."""
         return self.step
 
     def number(self, position: int) -> int:
-        """Return the value at a position."""
         return self.value(position)
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         if main is not None:
             ends = main.listed()
             if len(ends) != 2 or {"low", "high"} & set(places):
@@ -167,7 +159,6 @@ class Integers(OrderedAttribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of all ways to write it."""
         ends = two(WHOLE, "[low, high], both included.")
         return [
             cls.keys.without("low", "high").schema("Whole numbers.", first={cls.kind: ends}),
@@ -176,13 +167,11 @@ class Integers(OrderedAttribute):
         ]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         step = {"step": self.step} if self.step != 1 else {}
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [self.low, self.high], **step, **otherwise}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        """Read one value."""
         return entry.whole()
 
     def usual(self) -> Value:
@@ -198,6 +187,5 @@ class Integers(OrderedAttribute):
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls(0, 5)
         yield cls(10, 30, 5)

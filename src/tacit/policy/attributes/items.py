@@ -114,7 +114,6 @@ class Items(Attribute):
 
     @property
     def cells(self) -> int:
-        """Number of items."""
         return self.count
 
     def cell(self, position: int) -> Value:
@@ -122,12 +121,10 @@ class Items(Attribute):
         return self.item(position)
 
     def every_cell(self) -> Sequence[Value]:
-        """Return all items."""
         return range(self.first, self.first + self.items) if isinstance(self.items, int) else self.items
 
     @property
     def log10_size(self) -> float:
-        """The number of sets as a power of ten, roughly."""
         if self.at_most is None:
             return self.count * math.log10(2)
         chosen = min(self.most_items, self.count / 2)
@@ -136,7 +133,6 @@ class Items(Attribute):
 
     @property
     def item_attribute(self) -> Attribute:
-        """The attribute that a single item is a value of."""
         if isinstance(self.items, int):
             return Integers(self.first, self.first + self.items - 1)
         return Categories(self.items)
@@ -147,7 +143,6 @@ class Items(Attribute):
         return range(self.first, self.first + self.items) if isinstance(self.items, int) else None
 
     def with_at_most(self, most: int) -> Attribute:
-        """Return the set where one person may have so many items at most."""
         return Items(self.items, first=self.first, at_most=most)
 
     def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
@@ -209,7 +204,6 @@ class Items(Attribute):
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         named = main.is_list
         if named and "first" in places:
@@ -220,7 +214,6 @@ class Items(Attribute):
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
-        """Return the JSON schemas of both ways to write it."""
         number = {**POSITIVE, "description": "How many items there are."}
         names = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 1, "uniqueItems": True}
         return [
@@ -229,7 +222,6 @@ class Items(Attribute):
         ]
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         said: dict[str, Any] = {self.kind: self.items if isinstance(self.items, int) else list(self.items)}
         if isinstance(self.items, int) and self.first != 0:
             said["first"] = self.first
@@ -255,7 +247,6 @@ class Items(Attribute):
         return "nothing"
 
     def words(self, value: Value) -> str:
-        """Return a set as people read it."""
         shown = [str(item) for item in value[:5]]
         more = f", and {len(value) - 5} more" if len(value) > 5 else ""
         return "{" + ", ".join(shown) + more + "}"
@@ -266,7 +257,6 @@ class Items(Attribute):
             yield f"Of {name}, at most {self.at_most} items of a person are counted; more are left out."
 
     def usual(self) -> Value:
-        """Return the empty set."""
         return []
 
     def others(self, value: Value) -> list[Value]:
@@ -294,6 +284,5 @@ class Items(Attribute):
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
-        """Yield small ones."""
         yield cls(3)
         yield cls(["gym", "cafe"], at_most=1)

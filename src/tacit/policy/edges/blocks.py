@@ -7,8 +7,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Bools, Ints, Part, Relation, is_unlabelled, join_set, overlap
+from tacit.policy.edges.relation import Part, Relation, is_unlabelled, join_set, overlap
 
 _FEW_PAIRS: Final = 10_000  # of intervals, whose blocks are looked at one by one
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Bools, Ints, Part, Relation, join_set, overlap
+from tacit.policy.edges.relation import Part, Relation, join_set, overlap
 from tacit.policy.edges.same import Same
 
 
@@ -42,7 +43,6 @@ class FromTo(Relation):
         return moved | hidden if self.may_stay else moved
 
     def allows(self, hidden: int, cover: int) -> bool:
-        """Say whether one position may move to the other."""
         return (hidden in self.hidden and cover in self.cover) or (self.may_stay and hidden == cover)
 
     def within(self, other: Relation, size: int) -> bool:

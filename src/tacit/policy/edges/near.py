@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Bools, Ints, Part, Relation, is_unlabelled, join_set, overlap
+from tacit.policy.edges.relation import Part, Relation, is_unlabelled, join_set, overlap
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ class Near(Relation):
         return reach <= self.reach
 
     def telling(self, size: int) -> tuple[list[int], list[int]]:
-        """Return the longest move."""
         return [], [self.reach]
 
     def join(self, labels: Ints, starts: Intervals | None) -> None:

@@ -15,10 +15,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.edges.intervals import Intervals
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Ints: TypeAlias = npt.NDArray[np.int64]
 Part: TypeAlias = tuple[int, int]
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Bools, Ints, Part, Relation, overlap
+from tacit.policy.edges.relation import Part, Relation, overlap
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,6 @@ class Same(Relation):
 
     @property
     def can_move(self) -> bool:
-        """Never."""
         return False
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
@@ -24,11 +24,9 @@ class Same(Relation):
         return Intervals.points([0] if hidden & cover else [])
 
     def sources(self, cover: Intervals) -> Intervals:
-        """Return the same positions."""
         return cover
 
     def targets(self, hidden: Intervals) -> Intervals:
-        """Return the same positions."""
         return hidden
 
     def allows(self, hidden: int, cover: int) -> bool:

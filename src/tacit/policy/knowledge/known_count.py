@@ -31,7 +31,6 @@ class KnownCount(Known):
 
     @property
     def picked(self) -> Where | None:
-        """The predicate."""
         return self.where
 
     @property
@@ -40,7 +39,6 @@ class KnownCount(Known):
         return self.where.columns()
 
     def tests(self, domain: Domain) -> list[Test]:
-        """Return the predicate."""
         return [self.where.compile(domain)]
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
@@ -48,9 +46,7 @@ class KnownCount(Known):
         return int(record is not None and self.where.compile(domain).of_record(positions(domain, record)))
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         return {self.key.name: str(self.where)}
 
     def words(self) -> str:
-        """Say it in plain words."""
         return f"how many people satisfy {self.where}"

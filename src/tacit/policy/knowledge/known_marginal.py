@@ -26,7 +26,6 @@ class KnownMarginal(Known):
     example: ClassVar[str] = "{marginal: [disease]}"
 
     def check(self, domain: Domain) -> None:
-        """Refuse unknown names."""
         for name in self.names:
             if not isinstance(name, str):
                 raise PolicyError("must be texts", key="known.marginal", given=name, fix="Write marginal('a', 'b').")
@@ -40,7 +39,6 @@ class KnownMarginal(Known):
 
     @property
     def histogram(self) -> tuple[str, ...]:
-        """The names."""
         return self.names
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
@@ -49,9 +47,7 @@ class KnownMarginal(Known):
         return tuple(said[name] for name in self.names) if said else None
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         return {self.key.name: list(self.names)}
 
     def words(self) -> str:
-        """Say it in plain words."""
         return f"the histogram of {' x '.join(self.names)}"

@@ -26,7 +26,6 @@ class KnownSize(Known):
     alone: ClassVar[bool] = True
 
     def check(self, domain: Domain) -> None:
-        """Refuse an invalid number."""
         if self.people is not None and (isinstance(self.people, bool) or not isinstance(self.people, int)):
             raise PolicyError("must be a whole number", key="known.size", given=self.people, fix="Leave it out.")
         if self.people is not None and self.people < 0:
@@ -34,17 +33,13 @@ class KnownSize(Known):
 
     @property
     def declared(self) -> int | None:
-        """The number of people."""
         return self.people
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
-        """Return one for whoever is in the data."""
         return int(record is not None)
 
     def document(self) -> Any:
-        """Return what a policy file says for it."""
         return self.key.name if self.people is None else {self.key.name: self.people}
 
     def words(self) -> str:
-        """Say it in plain words."""
         return "how many people there are" + (f" ({self.people:,})" if self.people is not None else "")

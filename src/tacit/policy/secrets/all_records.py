@@ -46,18 +46,15 @@ class Everything(Secrets):
         return Attributes(others) if others else None
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return "everything"
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
         return cls()
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected."""
         return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:

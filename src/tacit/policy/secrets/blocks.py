@@ -180,7 +180,6 @@ class Partition(Secrets):
         return None if self.name in names else self
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         said: dict[str, Any] = {"attribute": self.name}
         if self.width is not None:
             widths = [_plain_width(width) for width in self.width]
@@ -191,7 +190,6 @@ class Partition(Secrets):
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         if not entry.is_mapping:
             name = str(entry.node.value) if not entry.is_list else "age"
             raise entry.refuse(

@@ -157,7 +157,6 @@ class Within(Secrets):
         return narrow if wide is None else replace(narrow, theta=min(self.theta, wide))
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         theta = int(self.theta) if self.theta.denominator == 1 else str(self.theta)
         said: dict[str, Any] = {"theta": theta, "attributes": list(self.names)}
         if self.metric != "l1":
@@ -166,7 +165,6 @@ class Within(Secrets):
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         if not entry.is_mapping:
             names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
             short = f"{{{(names or ['age'])[0]}: 5}}"

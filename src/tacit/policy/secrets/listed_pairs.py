@@ -141,12 +141,10 @@ class Pairs(Secrets):
         return Pairs(tuple(kept)) if kept else None
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         found = []
         for pair in entry.listed():
             sides = pair.listed()
@@ -165,7 +163,6 @@ class Pairs(Secrets):
         return read
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected."""
         if len(self.pairs) == 1:
             return Promise("1 listed pair: the first record looks like the second")
         return Promise(f"{len(self.pairs):,} listed pairs: the first record of each looks like the second")

@@ -55,16 +55,13 @@ class Attributes(Secrets):
         return replace(self, names=others) if others else None
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return {self.keyword: list(self.names)}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         return cls(tuple(read_names(entry, domain)))
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected."""
         if len(self.names) == 1:
             return Promise(f"the value of {self.names[0]}: any value looks like any other")
         return Promise(

@@ -53,12 +53,10 @@ class SensitiveRecords(Secrets):
         return Attributes(others).only_for(self.where) if others else None
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return {self.keyword: str(self.where)}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         return cls(where(entry.text()))
 
     def promise(self, domain: Domain) -> Promise:

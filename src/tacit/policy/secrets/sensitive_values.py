@@ -137,12 +137,10 @@ class SensitiveValues(Secrets):
         return replace(self, sensitive=others) if others else None
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return {self.keyword: {name: [plain(value) for value in values] for name, values in self.sensitive}}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         found = {}
         for name, given in entry.mapping().items():
             with given.blamed():

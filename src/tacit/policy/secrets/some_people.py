@@ -34,7 +34,6 @@ class SomePeople(Secrets):
 
     @property
     def called(self) -> str:
-        """The word of the family."""
         return self.family.called
 
     def check(self, domain: Domain) -> None:
@@ -71,7 +70,6 @@ class SomePeople(Secrets):
         return self.family.canonical(domain).only_for(self.where)
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         said = self.family.document()
         return {**(said if isinstance(said, dict) else {said: None}), self.keyword: str(self.where)}
 
@@ -81,7 +79,6 @@ class SomePeople(Secrets):
         raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected, and of whom."""
         said = self.family.promise(domain)
         return Promise(
             f"of people for whom {self.where}, {said.protected}",

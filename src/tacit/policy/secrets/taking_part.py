@@ -52,7 +52,6 @@ class TakingPart(Secrets):
         return False
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return none."""
         return []
 
     def absences(self, domain: Domain) -> list[Absence]:
@@ -64,18 +63,15 @@ class TakingPart(Secrets):
         return TakingPart(people if self.where is None else self.where & people)
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return self.keyword if self.where is None else {self.keyword: None, "where": str(self.where)}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family."""
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `taking_part` without a colon.")
         return cls()
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected."""
         if self.where is not None:
             return Promise(
                 f"taking part, of people for whom {self.where}: they look as if they were not in the data, not the "

@@ -21,11 +21,9 @@ class Union(Secrets):
     keyword: ClassVar[str] = "union"
 
     def families(self) -> tuple[Secrets, ...]:
-        """Return the families that this is the union of."""
         return self.members
 
     def check(self, domain: Domain) -> None:
-        """Check every member."""
         if not self.members:
             raise PolicyError("must protect something", key="secrets", given=[], fix="Write tc.secrets.everything().")
         for member in self.members:
@@ -58,7 +56,6 @@ class Union(Secrets):
         return members[0] if len(members) == 1 else Union(members)
 
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
         return [member.document() for member in self.members]
 
     @classmethod
@@ -67,5 +64,4 @@ class Union(Secrets):
         raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected."""
         return Promise("; and ".join(member.words(domain) for member in self.members))

@@ -35,11 +35,8 @@ import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, gammaln, ndtr
 
 from tacit.amounts import FINEST_SHARE, as_fraction, as_share, shown
+from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError, nearest, word_or_kind
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 CRITERIA: Final = ("chernoff", "exact")
 TAILS: Final = ("each", "together")

@@ -30,10 +30,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from tacit.amounts import shown
+from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.methods.criterion import Bools, Channel, Criterion, coin_variance, is_private, largest_count
-from tacit.publish.methods.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.criterion import Channel, Criterion, coin_variance, is_private, largest_count
+from tacit.publish.methods.method import PromisingMethod
 
 _GRID: Final = 1 << 16
 _STEP: Final = 64  # each retention that fails is followed by one that is smaller by this part
@@ -125,12 +126,10 @@ class Groupwise(PromisingMethod):
         ]
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        """Return estimates of the true counts, without bias."""
         p = np.array([float(one) for one in self.retentions(sizes)])[:, None]
         return np.asarray((published - sizes[:, None] * (1 - p) / self.channel.values) / p)
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        """Return the variance of the estimates where these are the true counts."""
         return self.variances_at(np.array([float(one) for one in self.retentions(sizes)]), counts, sizes)
 
     def variances_at(self, retentions: Floats, counts: Floats, sizes: Ints) -> Floats:
@@ -147,7 +146,6 @@ class Groupwise(PromisingMethod):
         return float(np.sqrt(self.variances_at(np.array(found)[which.ravel()], even, sizes)[:, 0].sum()))
 
     def words(self) -> list[str]:
-        """Say what is done, and what it promises."""
         bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
         return [
             f"each record keeps its value with a probability that follows from the size of its group, at most "

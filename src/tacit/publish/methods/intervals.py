@@ -40,9 +40,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from tacit.arrays import Floats, Ints
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
-from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.method import Method
 
 _NODES: Final = 30  # on either side of the law of noise, and twice as many in the middle
 _RARE: Final = 1e-7  # what lies beyond them

@@ -38,10 +38,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from tacit.amounts import shown
+from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.two_scale import TwoScale, discrete_laplace
-from tacit.publish.methods.criterion import Bools, Channel, Criterion, not_prevented
-from tacit.publish.methods.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.criterion import Channel, Criterion, not_prevented
+from tacit.publish.methods.method import PromisingMethod
 from tacit.publish.methods.widths import PARTS, extra_for, kappa_for, largest_delta, masks
 
 _STEPS: Final = 60  # halvings of an interval
@@ -168,7 +169,6 @@ class Masked(PromisingMethod):
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the published numbers is worth."""
         return Fraction(1, PARTS)
 
     @property
@@ -216,7 +216,6 @@ class Masked(PromisingMethod):
         return np.asarray(published / PARTS)
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        """Return about the variance of masked counts where these are the true ones."""
         moved_by = 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
         return np.asarray(self.mask_variances(counts, sizes) + self.noise_variance * moved_by)
 
@@ -287,7 +286,6 @@ class Masked(PromisingMethod):
         ]
 
     def words(self) -> list[str]:
-        """Say what is done, and what it promises."""
         return [
             f"counts of each group with noise that keeps epsilon, masked by whole-number noise of {self.kappa:.4g} "
             "times each count; scales of masks are secret, masks of groups are independent",

@@ -53,12 +53,12 @@ from typing import Final
 import numpy as np
 
 from tacit.amounts import shown
+from tacit.arrays import Floats, Ints
 from tacit.noise.draws import uniform_below
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel
 from tacit.publish.methods.masked import Masked, moved
-from tacit.publish.methods.method import Floats, Ints
 from tacit.publish.methods.widths import PARTS
 
 FINE: Final = 1 << 20  # parts of a record: sums of many are rounded by less than a part of a mask
@@ -74,7 +74,6 @@ class ColumnMasks(Masked):
 
     @property
     def noise_variance(self) -> float:
-        """The variance of the noise in each count."""
         return self.variance
 
 
@@ -98,16 +97,13 @@ class MaskedColumns(Masked):
 
     @property
     def noise_variance(self) -> float:
-        """The variance of noise and fraction in each count."""
         return self.noise.variance() + 1 / 12
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the published numbers is worth."""
         return Fraction(1, FINE)
 
     def draw(self, counts: Ints) -> Ints:
-        """Return masked counts of combinations, whole numbers of fine parts."""
         sizes = counts.sum(axis=1)
         fractions = (uniform_below(_FRACTIONS, counts.shape) + 0.5) / _FRACTIONS - 0.5
         private = moved(counts + discrete_laplace(self.noise.right, counts.shape) + fractions, sizes)
@@ -159,11 +155,9 @@ class MaskedColumns(Masked):
         return found
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        """Return the masked counts: they have nearly no bias."""
         return np.asarray(published / FINE)
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        """Return about the variance of masked counts of combinations where these are the true ones."""
         have = np.maximum(counts, 0)
         squares = self.table(have**2 + self.noise_variance * (1 - 1 / self.channel.values))
         factors, added = np.ones_like(squares), np.zeros_like(squares)
@@ -234,7 +228,6 @@ class MaskedColumns(Masked):
 
     @property
     def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
         return [
             *super().leaves_open,
             "how the sensitive columns hang together in a group (odds ratios) is shown with the noise that keeps "
@@ -243,7 +236,6 @@ class MaskedColumns(Masked):
         ]
 
     def words(self) -> list[str]:
-        """Say what is done, and what it promises."""
         return [
             f"counts of each group with noise that keeps epsilon, masked by whole-number noise of {self.kappa:.4g} "
             "times the count of each value of each sensitive column; a combination has the masks of all its values; "

@@ -7,13 +7,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.publish.methods.criterion import Bools, Channel, Criterion, not_prevented
+from tacit.arrays import Bools, Floats, Ints
+from tacit.publish.methods.criterion import Channel, Criterion, not_prevented
 from tacit.release.estimate.cell_estimates import nonnegative as nearest_counts
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Method(ABC):

@@ -28,10 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_epsilon, as_share, shown
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError, word_or_kind
 from tacit.noise.thinning import spread, thin
 from tacit.publish.methods.criterion import Channel, as_retention
-from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.method import Method
 
 _FINE: Final = 10**9  # retentions that follow from a promise are rounded down to a multiple of this part
 _FEW: Final = 4  # numbers of a list that a refusal repeats
@@ -106,7 +107,6 @@ class Uniform(Method):
         return np.asarray((published - sizes[:, None] * spread_) / p)
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        """Return the variance of the estimates where these are the true counts."""
         coins = self.channel.variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None])
         return np.asarray(coins / float(self.channel.retention) ** 2)
 
@@ -121,7 +121,6 @@ class Uniform(Method):
         return True
 
     def words(self) -> list[str]:
-        """Say what is done."""
         channel = self.channel
         return [
             f"each record keeps its value with probability {shown(channel.retention)}, "

@@ -31,10 +31,11 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 
 from tacit.amounts import shown
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.thinning import pick
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size, largest_count, thresholds
-from tacit.publish.methods.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.method import PromisingMethod
 from tacit.publish.methods.perturbation import perturb
 
 _ROUNDING: Final = 1e-9
@@ -160,7 +161,6 @@ class Sampled(PromisingMethod):
         return np.asarray((published - samples * spread) / p * sizes[:, None] / samples)
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        """Return the variance of the estimates where these are the true counts."""
         samples = np.maximum(self.samples(sizes), 1)[:, None].astype(np.float64)
         size = np.maximum(sizes[:, None], 1).astype(np.float64)
         f = np.clip(counts / size, 0, 1)
@@ -169,7 +169,6 @@ class Sampled(PromisingMethod):
         return np.asarray((size / samples) ** 2 * (coins + drawn))
 
     def words(self) -> list[str]:
-        """Say what is done, and what it promises."""
         bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
         return [
             "of each group a simple random sample, whose size follows from the group's alone; each sampled record "

@@ -29,10 +29,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from tacit.arrays import Floats, Ints
 from tacit.noise.thinning import bell
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
 # land there. So masks come in parts of a record.

@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.measure.tally import CellCounts
 from tacit.policy.policy import Policy
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.counts.groups import GroupedRows, group_counts
 
-Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
 MOST_CELLS: Final = 1 << 27
 

@@ -19,15 +19,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.release.estimate.shared_sums import shared_names
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
 TOLERANCE: Final = 1e-10  # people by which sums that must agree may differ; in large sums, what a float can tell
 FEWEST_STEPS: Final = 500

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.errors import DataRefused
 from tacit.plan.measure.measured import Measured
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.policy.policy import Policy
-
-Ints = npt.NDArray[np.int64]
 
 
 class Countable(Protocol):

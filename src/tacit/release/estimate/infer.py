@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.plans.linear import Line, LinearPlan
 from tacit.release.estimate.agree import agreement, nearest
 from tacit.release.estimate.cell_estimates import following, increasing, of_groups, with_totals
@@ -27,10 +27,6 @@ from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.line import LineRecord, RunningCounts
 from tacit.release.results.listed_ranges import ListedRangesRecord
 from tacit.release.results.record import LinearRecord, ReleaseRecord, draw_record
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord | LineRecord:

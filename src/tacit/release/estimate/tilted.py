@@ -19,12 +19,10 @@ import math
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.noise.cube.tilted import TiltedCube
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _RADII: Final = 48
 _COMPARED: Final = 160
 _POINTS: Final = 32

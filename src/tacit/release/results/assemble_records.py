@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools
 from tacit.errors import DataRefused
 from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan, owner_in
@@ -32,7 +33,6 @@ from tacit.release.estimate.answers import check_people
 from tacit.release.results.true_records import (
     FEW,
     MOST_IN_MEMORY,
-    Bools,
     Codes,
     FiledRecords,
     Positions,
@@ -215,7 +215,6 @@ class _Bag(_FileOfRows):
         self._counts = np.zeros(kinds, dtype=np.int64)
 
     def add(self, part: ShownBatch) -> None:
-        """Count some rows."""
         self._counts += np.bincount(part.numbers.astype(np.int64), minlength=len(self._counts))
 
     def finish(self) -> ShownFile | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.kmeans import nearest
@@ -18,7 +19,7 @@ from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements
 from tacit.release.results.derived import DerivedRecord
 from tacit.release.results.line import LineRecord
-from tacit.release.results.record import Floats, Ints, LinearRecord, ReleaseRecord, check_level, draw_record
+from tacit.release.results.record import LinearRecord, ReleaseRecord, check_level, draw_record
 from tacit.release.results.value_files import decimals_for
 
 

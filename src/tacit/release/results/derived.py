@@ -9,19 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.line import LineRecord, RunningAnswers, RunningCounts
-from tacit.release.results.record import (
-    Floats,
-    Ints,
-    LinearRecord,
-    NumbersRecord,
-    ReleaseRecord,
-    check_level,
-    draw_record,
-)
+from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, check_level, draw_record
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

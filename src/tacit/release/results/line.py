@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
 from tacit.plan.plans.linear import LinearPlan
@@ -23,9 +24,6 @@ from tacit.plan.questions.on_a_line import OnALine
 from tacit.policy.attributes import Attribute
 from tacit.release.estimate.cell_estimates import increasing
 from tacit.release.results.record import NumbersRecord, check_level
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +231,6 @@ class LineRecord(RunningAnswers, NumbersRecord):
 
     @property
     def line(self) -> RunningCounts:
-        """The running counts behind the values."""
         arrays = self._published, self._centre, self._floor, self._ceiling
         return RunningCounts(self.plan, *arrays, nonnegative=self._nonnegative)
 

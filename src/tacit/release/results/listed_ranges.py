@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.release.results.line import is_list, on_line, positions_of
-from tacit.release.results.record import Floats, Ints, LinearRecord
+from tacit.release.results.record import LinearRecord
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

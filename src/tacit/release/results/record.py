@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import shown
+from tacit.arrays import Floats, Ints
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.errors.error_laws import AnySpread
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from tacit.ledger.clauses.coins import CoinState
     from tacit.rows.rows import Rows
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without it is half written
 
 
@@ -168,11 +167,9 @@ class NumbersRecord(ReleaseRecord):
         return with_interval(self.values[0], lower[0], upper[0], self.digits_for)
 
     def labels(self) -> dict[str, Any]:
-        """Return the columns that say what each value is about."""
         return self.plan.query.labels(self.plan.policy.domain)
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return the values and the ends of their intervals."""
         lower, upper = self.interval(level)
         return {"value": self.values, "lower": lower, "upper": upper}
 

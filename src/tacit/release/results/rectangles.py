@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.plans.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import in_rectangles
 from tacit.release.estimate.measure import Measurements, measure
-from tacit.release.results.record import Floats, Ints, NumbersRecord, ReleaseRecord, check_level, draw_record
+from tacit.release.results.record import NumbersRecord, ReleaseRecord, check_level, draw_record
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import shown
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.bounds.coverage import noise_bounds
 from tacit.noise.cube.tilted import TiltedCube
@@ -27,7 +28,7 @@ from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, RankingPlan, TopKPlan
 from tacit.release.estimate.tilted import estimate_counts, largest_radius
 from tacit.release.results.number_texts import number_text
-from tacit.release.results.record import Floats, Ints, ReleaseRecord, check_level, draw_record
+from tacit.release.results.record import ReleaseRecord, check_level, draw_record
 from tacit.release.results.value_files import side_by_side
 
 
@@ -55,7 +56,6 @@ class Noisy(SelectedCounts):
         return np.asarray(self.counts - (self.law.mean() if self.law is not None else 0.0), dtype=np.float64)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, taken one at a time."""
         low, high = (0.0, 0.0) if self.law is None else noise_bounds(self.law, 1, 0, level)
         return (self.counts - high).astype(np.float64), (self.counts - low).astype(np.float64)
 
@@ -69,7 +69,6 @@ class Tilted(SelectedCounts):
     middle: tuple[float, float] | None = None
 
     def estimates(self) -> Floats:
-        """Return the best estimates."""
         return estimate_counts(self.counts, self.law, self.middle)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
@@ -154,7 +153,6 @@ class SelectionRecord(ReleaseRecord):
         return side_by_side(self.about(), {"verdict": self.verdicts}) if self.is_above is not None else self.about()
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return the values and the ends of their intervals."""
         lower, upper = self.interval(level)
         return {"value": self.values, "lower": lower, "upper": upper}
 
@@ -185,7 +183,6 @@ class VerdictRecord(SelectionRecord):
 
     @property
     def verdicts(self) -> list[str]:
-        """The verdict of each row in words."""
         return [self.plan.words.of(one) for one in self.is_above.tolist()]
 
 
@@ -240,7 +237,6 @@ class Ranking(SelectionRecord):
         return f"{len(self.places):,} of {self.plan.query.candidates(self.plan.policy.domain):,}"
 
     def about(self) -> dict[str, Any]:
-        """Return the items."""
         return _items_at(self.plan, self.plan.query.name, self.places)
 
 

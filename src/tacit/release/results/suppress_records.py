@@ -31,6 +31,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tacit.arrays import Bools
 from tacit.noise.kept_coins import Names, name_of_text, remembered, remembered_by_number, tossed
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.plan.draws.suppression import shown
@@ -39,7 +40,7 @@ from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
 from tacit.release.results.assemble_records import Numbers, ShownBatch, gathered, numbered, sizes_of
 from tacit.release.results.record import ReleaseRecord, draw_record
-from tacit.release.results.true_records import Bools, Codes, Positions, TrueRecordsRecord, rules_of
+from tacit.release.results.true_records import Codes, Positions, TrueRecordsRecord, rules_of
 from tacit.rows.cells.row_names import Named
 from tacit.rows.counts.counting import holds_at, on_axis
 from tacit.rows.counts.records import Work

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import shown as shown_amount
+from tacit.arrays import Bools, Floats
 from tacit.errors import PlanError
 from tacit.noise.kept_coins import share_kept
 from tacit.plan.labels import Labels
@@ -28,12 +29,11 @@ from tacit.plan.plans.visible_records import Rule
 from tacit.plan.question import check_where, read_where
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.where import Test, Where
-from tacit.release.results.record import Floats, ReleaseRecord, check_level
+from tacit.release.results.record import ReleaseRecord, check_level
 from tacit.rows.counts.counting import holds_at
 from tacit.rows.files.shown_files import ShownFile
 
 Codes = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
 Positions = Mapping[str, Codes]
 MOST_IN_MEMORY: Final = 2**22  # rows
 FEW: Final = 2**12  # values of an attribute that are all made, whether they were shown or not
@@ -174,7 +174,6 @@ class TrueRecordsRecord(ReleaseRecord):
         return {key: value for key, value in super().__getstate__().items() if key != "_columns"}
 
     def write_csv(self, path: Path) -> None:
-        """Write the table as CSV."""
         from tacit.release.results.value_files import write_csv
 
         write_csv(path, self.columns(), {}, error=0.0)
@@ -199,11 +198,9 @@ class FiledRecords(TrueRecordsRecord):
         raise PlanError("is stored in a file and cannot be pickled", key="record", fix="Call record.save(folder).")
 
     def labels(self) -> dict[str, Any]:
-        """Return the columns that were asked for, and in how many rows each is shown."""
         return {"column": list(self._shown_cells), "rows that show it": list(self._shown_cells.values())}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return the ends of intervals for the number of records without a secret, column by column."""
         check_level(level)
         found = []
         for name, many in self._shown_cells.items():
@@ -222,7 +219,6 @@ class FiledRecords(TrueRecordsRecord):
         return dict(self._file.columns())
 
     def write_values(self, folder: Path, name: str) -> str:
-        """Copy the file."""
         self._file.copy(folder / f"{name}.parquet")
         return f"{name}.parquet"
 

@@ -27,8 +27,6 @@ from tacit.policy.domain import Domain
 from tacit.release.results.number_texts import number_text, with_interval
 from tacit.release.results.record import ReleaseRecord
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Row = dict[str, Any]
 
 BLUE: Final = "#0072B2"

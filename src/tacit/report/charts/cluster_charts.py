@@ -9,9 +9,10 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
+from tacit.arrays import Bools, Floats
 from tacit.errors import printable
 from tacit.plan.plans.zoom import deviation
-from tacit.plan.question import Bools, Floats, in_words
+from tacit.plan.question import in_words
 from tacit.plan.questions import Clusters
 from tacit.policy.domain import Domain
 from tacit.report.charts.chart_parts import (

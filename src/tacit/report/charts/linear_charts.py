@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import altair as alt
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import printable
 from tacit.plan.question import in_words
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
@@ -28,8 +29,6 @@ from tacit.report.charts.chart_parts import (
     PALETTE,
     PANEL,
     SKY,
-    Floats,
-    Ints,
     Room,
     Row,
     View,

@@ -19,14 +19,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.arrays import Bools, Ints
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.encoder import Codes
 
-Ints = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
 JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
 _BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows
 MOST_BINS: Final = 2**27  # cells that are counted in memory here
@@ -116,7 +115,7 @@ class CountedTallies:
         sums[:, 1] = by_value.sum(axis=1)
         return sums.reshape(*sizes[:-1], 2)
 
-    def _picked(self, where: Test, names: tuple[str, ...]) -> Truths:
+    def _picked(self, where: Test, names: tuple[str, ...]) -> Bools:
         """Say which cells of a joint table a predicate picks."""
 
         def codes(name: str) -> Ints:
@@ -134,10 +133,10 @@ def on_axis(axis: Axis, domain: Domain, positions: npt.NDArray[Any]) -> npt.NDAr
     return positions if len(parts) == 1 else np.asarray(positions // inner % axis.size)
 
 
-def holds_at(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Truths:
+def holds_at(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Bools:
     """Say for positions of attributes whether a predicate holds; the size of an attribute is in no set."""
 
-    def holds(axis: Axis, wanted: Intervals) -> Truths:
+    def holds(axis: Axis, wanted: Intervals) -> Bools:
         places = on_axis(axis, domain, np.asarray(codes(axis.attribute), dtype=np.int64))
         if axis.size > 2**16:
             return wanted.marks(places.reshape(-1)).reshape(places.shape)
@@ -177,13 +176,13 @@ class Bins:
         ]
         self._lock = threading.Lock()
 
-    def add_people(self, records: Sequence[tuple[Mapping[str, Codes], Truths | None]], people: int) -> None:
+    def add_people(self, records: Sequence[tuple[Mapping[str, Codes], Bools | None]], people: int) -> None:
         """Count people by their records: the first of each person, the second, .. and who has one (None: everybody).
 
         A person counts once in each cell, and each record of hers counts in a sum.
         """
         for number, need in enumerate(self._needs):
-            before: list[tuple[Ints, Truths | None]] = []
+            before: list[tuple[Ints, Bools | None]] = []
             for codes, has in records:
                 counts = has
                 if need.where is not None:

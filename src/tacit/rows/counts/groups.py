@@ -27,6 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.arrays import Ints
 from tacit.errors import DataRefused, InternalError, Unread, nearest, sealed
 from tacit.plan.measure.tally import CellCounts
 from tacit.policy.attributes import Attribute, Integers
@@ -38,7 +39,6 @@ from tacit.rows.rows import open_rows
 from tacit.rows.sources.choice import engine_for
 from tacit.rows.sources.engine import Engine, MakeFrame, unreadable
 
-Ints = npt.NDArray[np.int64]
 _WHICH: Final = "which cell it is"
 _COUNT: Final = "count"  # what the column of a published table is called that says how many people a line stands for
 _MOST: Final = 1 << 53  # people: below, counts are whole as floats

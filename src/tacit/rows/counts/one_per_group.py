@@ -12,12 +12,10 @@ Checked by  tests/unit/rows/test_one_of_each.py.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tacit.arrays import Ints
 from tacit.noise.draws import uniform_upto
 from tacit.noise.keystream import current_stream
-
-Ints = npt.NDArray[np.int64]
 
 
 def one_of_each(sets: Ints, counts: Ints) -> Ints:

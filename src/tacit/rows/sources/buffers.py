@@ -42,11 +42,9 @@ class Buffers(DuckDBEngine, ABC):
         self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
     def schema(self) -> dict[str, DataColumn]:
-        """Return how each column is read."""
         return {name: self.column(name) for name in self._names if self._names.count(name) == 1}
 
     def names(self) -> list[str]:
-        """Return the names of all columns."""
         return self._names
 
     def unchanged(self) -> bool:
@@ -62,13 +60,11 @@ class Buffers(DuckDBEngine, ABC):
         """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
 
     def emptied(self) -> Engine:
-        """Keep no row."""
         other = copy.copy(self)
         other._table, other.rows, other._converted = self._table[:0], 0, {}
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        """Return no rows."""
         return pa.table(self._cells_of(columns)).slice(0, 0)
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
@@ -102,20 +98,16 @@ class ArrowEngine(Buffers):
         super().__init__("pyarrow", table, table.column_names)
 
     def column(self, name: str) -> DataColumn:
-        """Return how a column is read."""
         return arrow_column(self._table.schema.field(name).type)
 
     def type_of(self, raw: str) -> str:
-        """Return the name of a type."""
         return str(self._table.schema.field(raw).type)
 
     def cells(self, name: str, *, whose: bool) -> Any:
-        """Return a column."""
         return self._table.column(name)
 
     @property
     def frame(self) -> MakeFrame:
-        """Make an Arrow table."""
         return as_arrow
 
 
@@ -131,7 +123,6 @@ class PandasEngine(Buffers):
         self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
     def column(self, name: str) -> DataColumn:
-        """Return how a column is read."""
         dtype = self._dtypes[name]
         if dtype == np.dtype(object):
             return DataColumn("list", element=DataColumn("text")) if name in self._lists else DataColumn("text")
@@ -146,13 +137,11 @@ class PandasEngine(Buffers):
         return _pandas_column(dtype)
 
     def type_of(self, raw: str) -> str:
-        """Return the name of a type."""
         dtype = self._table.dtypes[raw]
         kind = f"{dtype} of {dtype.categories.dtype}" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
         return f"{kind} with lists" if raw in self._lists else kind
 
     def cells(self, name: str, *, whose: bool) -> Any:
-        """Return a column."""
         column, read = self._table[name], id_of if whose else text_of
         if getattr(column.dtype, "kind", "") == "c":  # Arrow has no such numbers; as anything but ids they are refused
             return texts_of(column, read)
@@ -169,7 +158,6 @@ class PandasEngine(Buffers):
 
     @property
     def frame(self) -> MakeFrame:
-        """Make a pandas frame."""
         return as_pandas
 
 

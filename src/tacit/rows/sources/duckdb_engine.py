@@ -53,14 +53,12 @@ class DuckDBEngine(Engine):
         self._found: Any = None
 
     def schema(self) -> dict[str, DataColumn]:
-        """Return how each column is read."""
         self._found = self._columns()
         found = schema_of(self.base_relation)
         kinds = zip(self.base_relation.columns, self.base_relation.types, strict=True)
         return found | {name: _UNKNOWN[kind.id] for name, kind in kinds if kind.id in _UNKNOWN}
 
     def names(self) -> list[str]:
-        """Return the names of all columns."""
         return list(self.base_relation.columns)
 
     def unchanged(self) -> bool:
@@ -120,7 +118,6 @@ class DuckDBEngine(Engine):
         return of_reader(lambda: relation.to_arrow_reader(BATCH))
 
     def parts(self, native: Any) -> Iterator[pa.Table]:
-        """Stream the relation."""
         for batch in native.to_arrow_reader(BATCH):
             yield pa.table(batch)
 
@@ -131,15 +128,12 @@ class DuckDBEngine(Engine):
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        """Read no rows."""
         return self.relation(columns).limit(0).to_arrow_table()
 
     def rehearse(self, native: Any) -> None:
-        """Read no rows."""
         native.to_arrow_table()
 
     def type_of(self, raw: str) -> str:
-        """Return the name of a type."""
         return str(self.relation({"c": raw}).types[0])
 
 

@@ -172,7 +172,6 @@ class ParquetEngine(_Files):
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def relation(self, columns: Mapping[str, str]) -> Any:
-        """Return a relation that has these raw columns."""
         legibly = self._legibly and self._read_by_arrow(columns)
         if not legibly and not self._coarse & set(columns.values()):
             return super().relation(columns)
@@ -228,7 +227,6 @@ class ParquetEngine(_Files):
         return True
 
     def emptied(self) -> Engine:
-        """Read no file."""
         other = copy.copy(self)
         other.base_relation, other._paths = self.base_relation.limit(0), ()
         return other
@@ -306,26 +304,21 @@ class CsvEngine(_Files):
                 self.look_through({self._places[raw]})
 
     def schema(self) -> dict[str, DataColumn]:
-        """Return how each column is read."""
         return {name: DataColumn("text") for name in self._places}
 
     def type_of(self, raw: str) -> str:
-        """Return the name of the one type."""
         return "VARCHAR"
 
     def unchanged(self) -> bool:
-        """Say whether the files are those that were opened, headers included."""
         return super().unchanged() and all(csv_header(Path(path)) == self._header for path in self._before)
 
     def relation(self, columns: Mapping[str, str]) -> Any:
-        """Return a relation that has these raw columns."""
         cells = {new: f"k{self._places[raw]}" if self._paths is not None else "NULL" for new, raw in columns.items()}
         chosen = ", ".join(f"(CAST({cell} AS VARCHAR) COLLATE C) AS {new}" for new, cell in cells.items())
         rows = "(SELECT 1 WHERE false)" if self._paths is None else self._rows(self._paths)
         return self.connection.sql(f"SELECT {chosen or '1 AS one'} FROM {rows}")  # noqa: S608
 
     def emptied(self) -> Engine:
-        """Read no file."""
         other = copy.copy(self)
         other._paths = None
         return other

@@ -188,7 +188,6 @@ class PolarsEngine(Engine):
         self._files: Identities = {}
 
     def names(self) -> list[str]:
-        """Return the names of all columns."""
         return list(self._lazy.collect_schema().names())
 
     def unchanged(self) -> bool:
@@ -202,7 +201,6 @@ class PolarsEngine(Engine):
         return identities(files_of_plan(self._lazy)) if self._scans else {}
 
     def schema(self) -> dict[str, DataColumn]:
-        """Return how each column is read."""
         import polars as pl
 
         self._files = self._identities()
@@ -263,22 +261,18 @@ class PolarsEngine(Engine):
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        """Return no rows."""
         table = self.select(columns).collect().to_arrow()
         cells = {new: plain_cells(table.column(new), role_of(new)) for new in columns}
         return pa.table(cells).slice(0, 0)
 
     def rehearse(self, native: Any) -> None:
-        """Read no rows."""
         native.collect().to_arrow()
 
     def type_of(self, raw: str) -> str:
-        """Return the name of a type."""
         return str(self._found[raw])
 
     @property
     def frame(self) -> MakeFrame:
-        """Make a polars frame."""
         return _as_polars
 
 

@@ -202,7 +202,6 @@ class SparkEngine(Engine):
         _ = native.schema
 
     def type_of(self, raw: str) -> str:
-        """Return the name of a type."""
         return str(self._source.schema[raw].dataType.simpleString())
 
     def __init__(self, source: Any) -> None:
@@ -211,7 +210,6 @@ class SparkEngine(Engine):
         self._files: dict[str, Any] = {}
 
     def names(self) -> list[str]:
-        """Return the names of all columns."""
         return list(self._source.columns)
 
     def unchanged(self) -> bool:
@@ -227,7 +225,6 @@ class SparkEngine(Engine):
         return status.getLen(), status.getModificationTime()
 
     def schema(self) -> dict[str, DataColumn]:
-        """Return how each column is read."""
         # columnar files are read by name
         with self.quiet():  # listing files plans the question, and a plan may fail on a cell and log it
             # not to be passed over: a question about other columns may have a plan that does not fail
@@ -253,7 +250,6 @@ class SparkEngine(Engine):
 
     @property
     def frame(self) -> MakeFrame:
-        """Make a Spark DataFrame."""
         return functools.partial(_as_spark, self._source.sparkSession)
 
     @contextlib.contextmanager

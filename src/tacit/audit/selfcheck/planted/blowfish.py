@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 _THETA = 10
 _CENTROIDS = (250, 750)
@@ -37,7 +37,7 @@ _VALUES, _BLOCK = 64, 16
 _EPSILON_S, _EPSILON_H = Fraction(226, 1000), Fraction(774, 1000)
 
 
-def _cluster_sums(points: Sequence[int], size: int, *, sensitivity: int) -> IntArray:
+def _cluster_sums(points: Sequence[int], size: int, *, sensitivity: int) -> Ints:
     """Return the sum of the points nearest to each public centroid, blurred for epsilon = 1."""
     nearest = [min(range(2), key=lambda cluster: abs(point - _CENTROIDS[cluster])) for point in points]
     sums = [sum(point for point, own in zip(points, nearest, strict=True) if own == cluster) for cluster in range(2)]
@@ -68,7 +68,7 @@ def _ordered_hierarchical(values: Sequence[int], size: int, *, printed: bool) ->
     return counts.T
 
 
-def _histogram(values: Sequence[int], size: int, *, sensitivity: int) -> IntArray:
+def _histogram(values: Sequence[int], size: int, *, sensitivity: int) -> Ints:
     """Return how many people have each of the values 0 to 3, blurred for epsilon = 1."""
     return np.bincount(values, minlength=4) + noise.discrete_laplace(sensitivity, (size, 4))
 

@@ -33,47 +33,47 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
 from tacit.noise.line.law import DRAWN, LineNoise
-from tacit.noise.tables import IntArray
 
 ABSENT = -1000  # stands for a cell that is not in the output; no noisy count comes near it
 _LARGEST_VALUE = 100
 _OF_A_COUNT = Fraction(2, 5)
 
 
-def _one_sided_count(count: int, size: int) -> IntArray:
+def _one_sided_count(count: int, size: int) -> Ints:
     """Return a count with one-sided noise at epsilon = 1."""
     return count + noise.geometric(1, size)  # BROKEN: the count may rise along an edge
 
 
-def _count(count: int, size: int, *, scale: Fraction | int = 1) -> IntArray:
+def _count(count: int, size: int, *, scale: Fraction | int = 1) -> Ints:
     """Return a count with two-sided noise."""
     return count + noise.discrete_laplace(scale, size)
 
 
-def _two_counts(counts: Sequence[int], size: int, *, scale: int) -> IntArray:
+def _two_counts(counts: Sequence[int], size: int, *, scale: int) -> Ints:
     """Return a histogram of two cells with two-sided noise."""
     return np.array(counts) + noise.discrete_laplace(scale, (size, 2))
 
 
-def _two_answers(count: int, size: int, *, scale: int) -> IntArray:
+def _two_answers(count: int, size: int, *, scale: int) -> Ints:
     """Return the same count twice, with independent two-sided noise."""
     return count + noise.discrete_laplace(scale, (size, 2))
 
 
-def _randomised_response(answer: int, size: int, *, truthful: Fraction) -> IntArray:
+def _randomised_response(answer: int, size: int, *, truthful: Fraction) -> Ints:
     """Return the true answer with this probability, and else that of a fair coin."""
     return np.where(noise.bernoulli(truthful, size), answer, noise.uniform_below(2, size))
 
 
-def _sum(values: Sequence[int], size: int, *, declared: bool) -> IntArray:
+def _sum(values: Sequence[int], size: int, *, declared: bool) -> Ints:
     """Return the sum of values that are zero or more, at epsilon = 1."""
     bound = _LARGEST_VALUE if declared else max(values)  # BROKEN: the largest value of the data is no public bound
     return sum(values) + noise.discrete_laplace(bound, size)
 
 
-def _histogram(cells: Sequence[int], size: int, *, declared: bool) -> IntArray:
+def _histogram(cells: Sequence[int], size: int, *, declared: bool) -> Ints:
     """Return how many people are in each of three cells, at epsilon = 1."""
     counts = np.bincount(cells, minlength=3)
     noisy = counts + noise.discrete_laplace(2, (size, 3))
@@ -82,7 +82,7 @@ def _histogram(cells: Sequence[int], size: int, *, declared: bool) -> IntArray:
     return noisy
 
 
-def _running_counts(values: Sequence[int], size: int, *, cell: Fraction) -> IntArray:
+def _running_counts(values: Sequence[int], size: int, *, cell: Fraction) -> Ints:
     """Return for each of the values 0 to 2 how many people have at most that, with joint noise; the last is public."""
     counts = np.cumsum(np.bincount(values, minlength=3))
     return counts + LineNoise((3,), 1, _OF_A_COUNT, (cell,), None).draw(size)

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 _LATTICE = 1 << 10
 _OLDEST_PLAUSIBLE = 100
@@ -44,14 +44,14 @@ def _laplace_on_a_lattice(count: int, size: int) -> NDArray[np.float64]:
     return (count * _LATTICE + noise.discrete_laplace(_LATTICE, size)) / _LATTICE
 
 
-def _two_sessions(counts: Sequence[int], size: int, *, forked: bool) -> IntArray:
+def _two_sessions(counts: Sequence[int], size: int, *, forked: bool) -> Ints:
     """Return one count from each of two processes, half of epsilon = 1 for each."""
     parent = noise.discrete_laplace(2, size)
     child = parent if forked else noise.discrete_laplace(2, size)  # BROKEN: the child repeats its parent's draws
     return np.stack([counts[0] + parent, counts[1] + child], axis=1)
 
 
-def _count_of_the_oldest(ages: Sequence[int], size: int, *, checked: bool) -> IntArray:
+def _count_of_the_oldest(ages: Sequence[int], size: int, *, checked: bool) -> Ints:
     """Return how many people are older than is plausible, at epsilon = 1."""
     for age in ages:
         if checked and age > _OLDEST_PLAUSIBLE:

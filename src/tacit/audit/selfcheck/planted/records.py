@@ -31,8 +31,8 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 SUPPRESSED = -1
 _SENSITIVE = 2
@@ -47,13 +47,13 @@ _PUBLIC_SAMPLE = 3
 _MOST_SAMPLED = 6
 
 
-def _released_records(records: Sequence[int], size: int, *, share: Fraction) -> IntArray:
+def _released_records(records: Sequence[int], size: int, *, share: Fraction) -> Ints:
     """Return the records that are not sensitive, each with this probability, and what is missing."""
     shown = np.array([SUPPRESSED if record == _SENSITIVE else record for record in records])
     return np.where(noise.bernoulli(share, (size, len(records))), shown, SUPPRESSED)
 
 
-def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
+def _ask_three_times(record: int, size: int, *, remembered: bool) -> Ints:
     """Return three answers about one record."""
     coins = noise.bernoulli(_RELEASED, (size, 3))
     if remembered:
@@ -62,7 +62,7 @@ def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
     return np.where(coins, shown, SUPPRESSED)
 
 
-def _ask_many_times(record: int, size: int, *, forgotten: Fraction) -> IntArray:
+def _ask_many_times(record: int, size: int, *, forgotten: Fraction) -> Ints:
     """Return five answers about one record, of which some look at a new coin."""
     coins = np.repeat(noise.bernoulli(_RELEASED, (size, 1)), _ASKINGS, axis=1)
     if forgotten:
@@ -73,7 +73,7 @@ def _ask_many_times(record: int, size: int, *, forgotten: Fraction) -> IntArray:
     return np.where(coins, shown, SUPPRESSED)
 
 
-def _coins_of_values(records: Sequence[int], size: int, *, by_value: bool) -> IntArray:
+def _coins_of_values(records: Sequence[int], size: int, *, by_value: bool) -> Ints:
     """Return the records that are not sensitive and whose coin is kept: that of the value, or that of the record."""
     coins = noise.bernoulli(_RELEASED, (size, max(len(records), _SENSITIVE + 1)))
     kept = coins[:, list(records)] if by_value else coins[:, : len(records)]
@@ -81,7 +81,7 @@ def _coins_of_values(records: Sequence[int], size: int, *, by_value: bool) -> In
     return np.where(kept, shown, SUPPRESSED)
 
 
-def _sampled_by_frequency(counts: Sequence[int], size: int) -> IntArray:
+def _sampled_by_frequency(counts: Sequence[int], size: int) -> Ints:
     """Return how many records of each value are sampled: their share of a size that Chernoff's bound allows."""
     p, f, people = float(_KEPT), max(counts) / sum(counts), sum(counts)
     allowed = -2 * (f * p + (1 - p) / _VALUES) * math.log(_CHANCE) / (_ERROR * p * f) ** 2  # BROKEN: f is not public
@@ -89,7 +89,7 @@ def _sampled_by_frequency(counts: Sequence[int], size: int) -> IntArray:
     return np.stack([math.floor(share) + noise.bernoulli(share % 1, size) for share in shares], axis=1)
 
 
-def _sampled_publicly(counts: Sequence[int], size: int) -> IntArray:
+def _sampled_publicly(counts: Sequence[int], size: int) -> Ints:
     """Return how many of a public number of records, drawn without looking at them, have each value."""
     first = np.zeros(size, np.int64)
     for drawn in range(_PUBLIC_SAMPLE):
@@ -97,7 +97,7 @@ def _sampled_publicly(counts: Sequence[int], size: int) -> IntArray:
     return np.stack([first, _PUBLIC_SAMPLE - first], axis=1)
 
 
-def _scaled_table(counts: Sequence[int], size: int, *, public: bool) -> IntArray:
+def _scaled_table(counts: Sequence[int], size: int, *, public: bool) -> Ints:
     """Return the counts of two values after sampling, perturbation and scaling."""
     sample = (_sampled_publicly if public else _sampled_by_frequency)(counts, size)
     many = sample.sum(axis=1, keepdims=True)

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 CELLS = 6
 _OLDEST = 9
@@ -37,13 +37,13 @@ _FEW = Fraction(1, 2_000)
 _MANY = 12
 
 
-def _histogram_of_rows(rows: Sequence[int], size: int, *, counted: int) -> IntArray:
+def _histogram_of_rows(rows: Sequence[int], size: int, *, counted: int) -> Ints:
     """Return a noisy histogram of a person's rows among others, with noise for so many rows, at epsilon = 1."""
     counts = np.bincount(rows, minlength=CELLS)
     return counts + noise.discrete_laplace(2 * counted, (size, CELLS))
 
 
-def _never_negative(counts: Sequence[int], size: int, *, by_truth: bool) -> IntArray:
+def _never_negative(counts: Sequence[int], size: int, *, by_truth: bool) -> Ints:
     """Return two noisy counts of which none is below zero, at epsilon = 1."""
     noisy = np.array(counts) + noise.discrete_laplace(2, (size, 2))
     if by_truth:
@@ -51,7 +51,7 @@ def _never_negative(counts: Sequence[int], size: int, *, by_truth: bool) -> IntA
     return np.maximum(noisy, 0)
 
 
-def _two_largest(counts: Sequence[int], size: int, *, by_truth: bool) -> IntArray:
+def _two_largest(counts: Sequence[int], size: int, *, by_truth: bool) -> Ints:
     """Return both of two items, each with its noisy count, at epsilon = 1."""
     noisy = np.array(counts) + noise.discrete_laplace(1, (size, 2))
     first = np.argmax(noisy, axis=1)
@@ -69,7 +69,7 @@ def _mean(ages: Sequence[int], size: int, *, by_truth: bool) -> npt.NDArray[np.f
     return sums / np.maximum(len(ages) + noise.discrete_laplace(2, size), 1)
 
 
-def _counts_with_gaps(counts: Sequence[int], size: int, *, share: Fraction) -> IntArray:
+def _counts_with_gaps(counts: Sequence[int], size: int, *, share: Fraction) -> Ints:
     """Return noisy counts at epsilon = 1, and the true ones in so many of all releases."""
     noisy = np.array(counts) + noise.discrete_laplace(2, (size, len(counts)))
     if not share:

@@ -29,15 +29,15 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 BELOW, STOPPED = 0, -1
 _ONE_SIDED_THRESHOLD = 3
 _TWO_SIDED_THRESHOLD = 1
 
 
-def _one_sided(counts: Sequence[int], size: int, *, stop_after: int) -> IntArray:
+def _one_sided(counts: Sequence[int], size: int, *, stop_after: int) -> Ints:
     """Return for each count its noisy value, or that it is below; noise is for one answer at epsilon = 1."""
     out = np.full((size, len(counts)), STOPPED)
     given = np.zeros(size, np.int64)
@@ -49,7 +49,7 @@ def _one_sided(counts: Sequence[int], size: int, *, stop_after: int) -> IntArray
     return out
 
 
-def _first_above(counts: Sequence[int], size: int, *, threshold_noise: bool = True, fresh: bool = True) -> IntArray:
+def _first_above(counts: Sequence[int], size: int, *, threshold_noise: bool = True, fresh: bool = True) -> Ints:
     """Return the place of the first count above the threshold, or their number if none is, at epsilon = 1."""
     threshold = np.full(size, _TWO_SIDED_THRESHOLD)
     if threshold_noise:
@@ -62,7 +62,7 @@ def _first_above(counts: Sequence[int], size: int, *, threshold_noise: bool = Tr
     return first
 
 
-def _first_above_with_value(counts: Sequence[int], size: int, *, fresh_value: bool) -> IntArray:
+def _first_above_with_value(counts: Sequence[int], size: int, *, fresh_value: bool) -> Ints:
     """Return the place of the first count above the threshold, and its noisy value, at epsilon = 1."""
     if fresh_value:
         threshold_scale, count_scale = 4, 8  # at epsilon = 1/2

@@ -23,8 +23,8 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 BELOW, PAUSED = 0, -1
 _THRESHOLD, _WINDOW = 2, 2
@@ -43,7 +43,7 @@ def _pause_by_data(arrivals: Sequence[int], now: int) -> int:
 
 def _monitor(
     arrivals: Sequence[int], size: int, *, pause: Callable[[Sequence[int], int], int], visits: int = 1
-) -> IntArray:
+) -> Ints:
     """Return for each step the noisy number of visitors in the window, or that it is below, or a pause."""
     out = np.full((size, len(arrivals)), PAUSED)
     resumes = np.zeros(size, np.int64)
@@ -55,7 +55,7 @@ def _monitor(
     return out
 
 
-def _map(slots: Sequence[Sequence[int]], size: int, *, one_sided: bool) -> IntArray:
+def _map(slots: Sequence[Sequence[int]], size: int, *, one_sided: bool) -> Ints:
     """Return for each slot and place the noisy number of people so far, or that it is below, or that it was shown."""
     out = np.full((size, len(slots), len(slots[0])), PAUSED)
     for place in range(len(slots[0])):

@@ -23,26 +23,26 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 # The mean of the largest of three one-sided draws of scale 1 is 1.24; outputs are whole numbers.
 _EXPECTED_MAXIMUM = 1
 
 
-def _winners(noisy: IntArray, k: int) -> IntArray:
+def _winners(noisy: Ints, k: int) -> Ints:
     """Return place and value of the k largest of each row."""
     order = np.argsort(-noisy, axis=1, kind="stable")[:, :k]
     return np.stack([order, np.take_along_axis(noisy, order, axis=1)], axis=2).reshape(len(noisy), -1)
 
 
-def _top_one_of_two(counts: Sequence[int], size: int, *, one_sided: bool) -> IntArray:
+def _top_one_of_two(counts: Sequence[int], size: int, *, one_sided: bool) -> Ints:
     """Return the larger of a count that may fall and one that may rise, at epsilon = 1."""
     draws = noise.geometric(1, (size, 2)) * (1, -1) if one_sided else noise.discrete_laplace(2, (size, 2))
     return _winners(counts + draws, 1)
 
 
-def _top_two(counts: Sequence[int], size: int, *, twice: bool) -> IntArray:
+def _top_two(counts: Sequence[int], size: int, *, twice: bool) -> Ints:
     """Return the two largest of counts that may fall, at epsilon = 1."""
     noisy = counts + noise.geometric(2, (size, len(counts)))
     if twice:
@@ -50,7 +50,7 @@ def _top_two(counts: Sequence[int], size: int, *, twice: bool) -> IntArray:
     return _winners(noisy, 2)
 
 
-def _top_one(counts: Sequence[int], size: int, *, realised: bool) -> IntArray:
+def _top_one(counts: Sequence[int], size: int, *, realised: bool) -> Ints:
     """Return the largest of counts that may fall, less what is expected of the noise, at epsilon = 1."""
     draws = noise.geometric(1, (size, len(counts)))
     winner = _winners(counts + draws, 1)

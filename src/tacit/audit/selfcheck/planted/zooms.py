@@ -21,11 +21,11 @@ from functools import partial
 import numpy as np
 
 from tacit import noise
+from tacit.arrays import Ints
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
-from tacit.noise.tables import IntArray
 
 
-def _zoomed(places: Sequence[int], size: int, *, by_truth: bool = False, again: bool = False) -> IntArray:
+def _zoomed(places: Sequence[int], size: int, *, by_truth: bool = False, again: bool = False) -> Ints:
     """Return the look, the half that is looked into, and the count of its first value."""
     below, firsts = sum(place < 2 for place in places), (places.count(0), places.count(2))
     look = below + noise.discrete_laplace(2, size)

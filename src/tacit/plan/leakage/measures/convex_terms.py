@@ -24,7 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tacit.arrays import Floats
+
 Mask = npt.NDArray[np.bool_]
 
 ROUNDING = 2.0**-50  # of one operation, with room: an addend has a few of them

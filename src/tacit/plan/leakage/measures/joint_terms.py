@@ -32,8 +32,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask, Term
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Mask, Term
 from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 
 MOST_OUTCOMES = 2**20  # cells of the joint of targets and outcomes

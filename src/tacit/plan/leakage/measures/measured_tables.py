@@ -8,8 +8,9 @@ from functools import cache
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
-from tacit.plan.leakage.measures.convex_terms import Floats, Mask
+from tacit.plan.leakage.measures.convex_terms import Mask
 
 BLOCK = 128  # cells of a group of attributes that are inferred together
 MEASURES = {

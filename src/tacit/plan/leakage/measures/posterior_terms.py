@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.plan.leakage.measures.convex_terms import Floats
 from tacit.plan.leakage.measures.joint_terms import MOST_OUTCOMES, SeenValues, ShownBy
 from tacit.plan.leakage.measures.measured_tables import MeasuredTables
 

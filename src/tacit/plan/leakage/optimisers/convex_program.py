@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.plan.leakage.measures.convex_terms import ROUNDING, Floats, Mask, Terms
+from tacit.arrays import Floats
+from tacit.plan.leakage.measures.convex_terms import ROUNDING, Mask, Terms
 
 STEPS = 60  # Newton steps for one t; a dozen are enough
 GROWTH = 30.0  # of t, from one centre to the next

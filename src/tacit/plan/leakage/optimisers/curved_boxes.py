@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.arrays import Floats
 from tacit.plan.leakage.measures.joint_terms import JointLimit
 from tacit.plan.leakage.optimisers.convex_program import Solved
 from tacit.plan.leakage.optimisers.mixed_slopes import largest_mixed

@@ -24,7 +24,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tacit.plan.leakage.measures.convex_terms import ROUNDING, Floats
+from tacit.arrays import Floats
+from tacit.plan.leakage.measures.convex_terms import ROUNDING
 from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved, solve
 
 PIECES = 200  # of a line, where limits are priced

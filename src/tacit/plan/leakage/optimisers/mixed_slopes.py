@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.arrays import Floats
 from tacit.plan.leakage.measures.joint_terms import JointLimit, SeenValues
 
 

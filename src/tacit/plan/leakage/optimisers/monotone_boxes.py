@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.leakage.measures.convex_terms import Floats
+from tacit.arrays import Floats
 from tacit.plan.leakage.optimisers.convex_program import Solved
 
 Places = npt.NDArray[np.intp]

@@ -31,7 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.leakage.measures.convex_terms import NOTHING, Floats, Mask
+from tacit.arrays import Floats
+from tacit.plan.leakage.measures.convex_terms import NOTHING, Mask
 from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved
 
 Places = npt.NDArray[np.intp]

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.measure.measured import Measured
 from tacit.plan.measure.sums.regions import Region, fit_of
 from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Floats, Ints, columns_of, position, suffix
+from tacit.plan.question import columns_of, position, suffix
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -41,7 +42,6 @@ class GridSums(Measured):
         return cls(names, strategy, moves.segments, moves.has_totals, where)
 
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that is looked at."""
         return columns_of(self.where) | set(self.names)
 
     def group_sizes(self) -> tuple[int, ...]:
@@ -50,11 +50,9 @@ class GridSums(Measured):
         return tuple(int(size) for size in np.sum(each, axis=0))
 
     def size(self, domain: Domain) -> int:
-        """Return how many sums there are."""
         return sum(self.group_sizes())
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for: cells."""
         return (CellCounts(self.names, self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.errors.runs import Kind
@@ -31,7 +32,6 @@ from tacit.plan.measure.measured import LineEntries
 from tacit.plan.measure.sums.grid_sums import GridSums
 from tacit.plan.measure.sums.strategy import Weighted
 from tacit.plan.measure.sums.workload import Workload, rectangle_variances
-from tacit.plan.question import Floats, Ints
 from tacit.plan.questions.on_a_line import refuse_several_rows
 from tacit.plan.sensitivity.grid_moves import GridMoves
 from tacit.plan.sensitivity.line_moves import LineMoves
@@ -88,7 +88,6 @@ class LineSums(GridSums, LineEntries):
         return self.of_cells(np.asarray(counts, dtype=np.int64)[:, None])
 
     def response(self, domain: Domain) -> Response:
-        """Return how the sums respond to moves."""
         return LineSumsResponse(domain.axes_of(self.names[0])[0], self)
 
     def check_rows_of_one(self, policy: Policy) -> None:

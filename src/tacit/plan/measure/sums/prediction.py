@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.errors.runs import Kind
 from tacit.plan.measure.sums.regions import Averages, RegionModel, per_ramp
-from tacit.plan.question import Floats, Ints
 
 _CANCELLED: Final = 1e-9  # share of a variance that rounding may be
 

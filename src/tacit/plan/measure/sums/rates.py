@@ -19,9 +19,9 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Floats
 from tacit.noise.scales import SMALLEST_SCALE
 from tacit.plan.calibrate import drawable
-from tacit.plan.question import Floats
 
 FINEST: Final = 4096  # rates are whole multiples of the largest over this, or a finer power of two: short fractions
 ROUNDS: Final = 400  # of multipliers, for rates under several bounds

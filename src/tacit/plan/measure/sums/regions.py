@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.plan.question import Floats, Ints
+from tacit.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.measure.sums.rates import scales_of
 from tacit.plan.measure.sums.regions import Region
-from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
 
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import numpy as np
 
+from tacit.arrays import Floats, Ints
 from tacit.plan.errors.runs import Kind
 from tacit.plan.measure.sums.prediction import Asked, Moments, Prediction
 from tacit.plan.measure.sums.regions import fit_of, model_of
 from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
-from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
 
 Ends = tuple[int, int, int, int]
