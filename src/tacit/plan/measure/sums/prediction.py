@@ -173,7 +173,10 @@ class Prediction:
         few = self._asked.of_few
         asked = (np.outer(shares, shares).reshape(-1) @ few.reshape(levels**2, -1)).reshape(few.shape[2:])
         if levels == len(variances):  # no ramps, so at most the total
-            told = float(asked.sum()) / float(shares @ model.squares)
+            squared = float(shares @ model.squares)
+            if not squared > 0:  # shares this small are lost to rounding: it is not known either
+                return math.inf
+            told = float(asked.sum()) / squared
         else:
             found = model.few(shares, per_ramp(model.region, variances[levels:]))
             from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
