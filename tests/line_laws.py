@@ -38,7 +38,7 @@ def outputs(law: LineNoise, reach: int) -> np.ndarray:
     return np.array(list(product(*each)))
 
 
-def steps(law: LineNoise, reach: int, *, leaves: bool) -> list[np.ndarray]:
+def steps(law: LineNoise, reach: int, *, may_enter_or_leave: bool) -> list[np.ndarray]:
     """All ways in which one person can change the running counts: by moving, or by leaving the last segment."""
     values, found = sum(law.segments), []
     for begin, stop, free in ends(law):
@@ -47,7 +47,7 @@ def steps(law: LineNoise, reach: int, *, leaves: bool) -> list[np.ndarray]:
                 step = np.zeros(values, np.int64)
                 step[low:high] = 1
                 found.append(step)
-            if leaves and free:
+            if may_enter_or_leave and free:
                 step = np.zeros(values, np.int64)
                 step[low:] = 1
                 found.append(step)
@@ -109,7 +109,7 @@ def drawn_logs(law: LineNoise, points: np.ndarray) -> np.ndarray:
 def random_law(rng: np.random.Generator, most: int) -> tuple[LineNoise, int, bool]:
     """A law on a few values that spends one at its reach, its reach, and whether people may leave."""
     values = int(rng.integers(2, most + 1))
-    leaves = bool(rng.integers(2))
+    may_enter_or_leave = bool(rng.integers(2))
     cut = sorted({int(at) for at in rng.integers(1, values, int(rng.integers(0, 2)))})
     segments = tuple(int(part) for part in np.diff([0, *cut, values]))
     block = 1 << int(rng.integers(0, 4))
@@ -118,9 +118,13 @@ def random_law(rng: np.random.Generator, most: int) -> tuple[LineNoise, int, boo
     parts[-2] += Fraction(1, 4)
     parts[-1] += Fraction(1, 4)
     anchor, *cells, end = parts
-    law = LineNoise(segments, block, anchor, tuple(cells), end if leaves else None)
-    total = law.loss_of(reach, leaves=leaves)
+    law = LineNoise(segments, block, anchor, tuple(cells), end if may_enter_or_leave else None)
+    total = law.loss_of(reach, may_enter_or_leave=may_enter_or_leave)
     if not total:
         return random_law(rng, most)
     scaled = [rate / total for rate in (anchor, *cells, end)]
-    return LineNoise(segments, block, scaled[0], tuple(scaled[1:-1]), scaled[-1] if leaves else None), reach, leaves
+    return (
+        LineNoise(segments, block, scaled[0], tuple(scaled[1:-1]), scaled[-1] if may_enter_or_leave else None),
+        reach,
+        may_enter_or_leave,
+    )

@@ -13,25 +13,25 @@ from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 
-def sums_on(segments, sides, ramps=0, *, leaves=False, scales=None):
+def sums_on(segments, sides, ramps=0, *, may_enter_or_leave=False, scales=None):
     """Return sums of the line of `a` with these scales, or all of them 3."""
     strategy = GridStrategy(tuple(sides), (ramps, 0))
     rates = [1 / Fraction(scale) for scale in scales or [3] * strategy.groups]
-    return LineSums.on("a", None, Weighted(strategy, tuple(rates)), LineMoves(tuple(segments), 1, leaves))
+    return LineSums.on("a", None, Weighted(strategy, tuple(rates)), LineMoves(tuple(segments), 1, may_enter_or_leave))
 
 
 @st.composite
 def line_sums(draw, most=24):
     """Return sums with all sorts of sizes and scales."""
-    leaves = draw(st.booleans())
-    segments = draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if leaves else 3))
+    may_enter_or_leave = draw(st.booleans())
+    segments = draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if may_enter_or_leave else 3))
     sides = [1]
     for _ in range(draw(st.integers(0, 2))):
         sides.append(sides[-1] * draw(st.integers(2, 6)))
     ramps = draw(st.sampled_from([0, draw(st.integers(1, max(segments)))]))
     groups = len(sides) + bool(ramps)
     scales = [Fraction(draw(st.integers(2, 400)), 7) for _ in range(groups)]
-    return sums_on(segments, sides, ramps, leaves=leaves, scales=scales)
+    return sums_on(segments, sides, ramps, may_enter_or_leave=may_enter_or_leave, scales=scales)
 
 
 def places(sums):

@@ -38,7 +38,7 @@ def opendp_range_variance(values: int, epsilon: float, *, fan_out: int | None = 
 def main(*, quick: bool = False) -> dict[str, float]:
     """Print the mean squared error of a range of 4,357 values at epsilon 1."""
     values, epsilon = 4357, Fraction(1)
-    moves = LineMoves((values,), values - 1, leaves=False)
+    moves = LineMoves((values,), values - 1, may_enter_or_leave=False)
     ours = candidates(moves.grid, Workload((values, 1)), epsilon)[0].variance
     theirs = opendp_range_variance(values, float(epsilon), releases=10 if quick else 200)
     found = {"opendp": theirs, "tree": ours, "over_opendp": ours / theirs}

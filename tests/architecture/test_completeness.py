@@ -21,8 +21,8 @@ from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.plan.questions.written import query_schema
 from tacit.policy.attributes import KINDS
-from tacit.policy.files.policy_file import policy_schema
 from tacit.policy.knowledge import FACTS
+from tacit.policy.policy_file import policy_schema
 from tacit.policy.secrets import FAMILIES, SomePeople
 
 DOCS = Path(__file__).parents[2] / "docs"

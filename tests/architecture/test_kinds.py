@@ -24,9 +24,8 @@ from tacit.plan.question import Query
 from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import KINDS
 from tacit.policy.attributes.attribute import Attribute
-from tacit.policy.edges.relation import Relation
-from tacit.policy.knowledge import FACTS
-from tacit.policy.knowledge.fact import Known
+from tacit.policy.edges.relations import Relation
+from tacit.policy.knowledge import FACTS, Known
 from tacit.policy.secrets import FAMILIES
 from tacit.policy.secrets.family import Secrets
 
@@ -37,7 +36,7 @@ SORTS: dict[type, str] = {
     Attribute: "policy/attributes/",
     Secrets: "policy/secrets/",
     Relation: "policy/edges/",
-    Known: "policy/knowledge/",
+    Known: "policy/knowledge.py",
     Query: "plan/questions/",
     Law: "noise/",
     TiltedCube: "noise/",  # no law of one number, and so of no sort; but one more law of noise
@@ -131,7 +130,7 @@ def test_every_sort_has_its_kinds() -> None:
     """Guards the tests below: were a base class to move, they would guard nothing."""
     assert set(KINDS.values()) <= HOMES["policy/attributes/"]
     assert set(FAMILIES.values()) <= HOMES["policy/secrets/"]
-    assert set(FACTS.values()) <= HOMES["policy/knowledge/"]
+    assert set(FACTS.values()) <= HOMES["policy/knowledge.py"]
     assert {kind.__name__ for kind in HOMES["noise/"]} >= {"TwoScale", "Cube", "TiltedCube"}
     plans = {kind.__name__ for kind in HOMES["plan/"]}
     assert plans >= {"LinearPlan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}
@@ -139,7 +138,7 @@ def test_every_sort_has_its_kinds() -> None:
     assert len(HOMES["plan/questions/"]) > 10
     assert len(QUESTIONS) > 10
     for home in HOMES:
-        assert (SRC / home).is_dir()
+        assert (SRC / home).exists()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
             raise fault
 
         monkeypatch.setattr("tacit.jobs.case_file.read_job_or_case", fail)
-        monkeypatch.setattr("tacit.policy.files.policy_file.load_policy", fail)
+        monkeypatch.setattr("tacit.policy.policy_file.load_policy", fail)
 
     return fail_with
 

@@ -21,7 +21,7 @@ from tacit.jobs.job_plan import plan_job
 from tacit.jobs.monitor_file import read_monitor_file
 from tacit.plan.questions import count
 from tacit.plan.sensitivity.steps import largest_step
-from tacit.policy.files.policy_file import read_policy
+from tacit.policy.policy_file import read_policy
 from tacit.policy.where import where
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"

@@ -22,7 +22,7 @@ from tacit.jobs.monitor_file import read_monitor_file
 from tacit.jobs.table_file import read_table_job
 from tacit.plan.questions import count
 from tacit.plan.sensitivity.steps import largest_step
-from tacit.policy.files.policy_file import read_policy
+from tacit.policy.policy_file import read_policy
 
 FEW = 150  # of each kind
 PART = 20_000  # that one worker takes at a time; how many of these follows from what one document takes

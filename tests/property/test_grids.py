@@ -98,7 +98,7 @@ def test_the_loss_is_epsilon_along_the_worst_edge(given_policy, strategy, weight
 def test_whoever_comes_or_leaves_costs_at_most_epsilon(given_policy, strategy, weights) -> None:
     policy, names = given_policy
     moves, _ = grid_moves(names, None, policy)
-    assert moves.leaves
+    assert moves.may_enter_or_leave
     assert not moves.has_totals
     shares = np.array(weights[: strategy.groups], dtype=np.float64)
     weighted = Weighted.at(strategy, shares, strategy.changes(moves), Fraction(1))

@@ -32,18 +32,18 @@ def check_moves(data, policy):
     picked = {one: int(answers_of(Count(where), policy.domain, one)[0]) for one in records}
     ends = np.cumsum(moves.segments) - 1
     segment = np.searchsorted(ends, np.arange(moves.values))
-    farthest, leaves = 0, False
+    farthest, may_enter_or_leave = 0, False
     for hidden, cover in edges_of(policy):
         moved = np.flatnonzero(counts[cover] - counts[hidden])
         if picked[hidden] != picked[cover]:
-            leaves = True
+            may_enter_or_leave = True
         elif len(moved):
             farthest = max(farthest, len(moved))
             assert len(set(segment[moved].tolist())) == 1
-            if not moves.leaves:
+            if not moves.may_enter_or_leave:
                 assert not np.isin(moved, ends).any()
-    assert (moves.reach, moves.leaves) == (farthest, leaves)
-    if leaves:
+    assert (moves.reach, moves.may_enter_or_leave) == (farthest, may_enter_or_leave)
+    if may_enter_or_leave:
         assert moves.segments == (moves.values,)
 
 
@@ -62,12 +62,16 @@ def test_moves_on_a_line_are_what_enumeration_finds_in_many_policies(data, polic
 
 def test_moves_of_lines_too_long_to_enumerate():
     domain = Domain({"x": Integers(0, 3_999_999)})
-    assert line_moves("x", None, Policy(domain, within(500, "x"))) == LineMoves((4_000_000,), 500, leaves=False)
-    assert line_moves("x", None, Policy(domain, everything())) == LineMoves((4_000_000,), 3_999_999, leaves=False)
+    assert line_moves("x", None, Policy(domain, within(500, "x"))) == LineMoves(
+        (4_000_000,), 500, may_enter_or_leave=False
+    )
+    assert line_moves("x", None, Policy(domain, everything())) == LineMoves(
+        (4_000_000,), 3_999_999, may_enter_or_leave=False
+    )
     blocks = line_moves("x", None, Policy(domain, partition("x", width=1_000_000)))
-    assert blocks == LineMoves((1_000_000,) * 4, 999_999, leaves=False)
+    assert blocks == LineMoves((1_000_000,) * 4, 999_999, may_enter_or_leave=False)
     joining = line_moves("x", None, Policy(domain, within(500, "x"), presence="secret"))
-    assert joining == LineMoves((4_000_000,), 500, leaves=True)
+    assert joining == LineMoves((4_000_000,), 500, may_enter_or_leave=True)
 
 
 def test_knowledge_that_couples_people_has_no_moves_of_one():

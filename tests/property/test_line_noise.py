@@ -38,13 +38,13 @@ def test_draws_have_the_stated_law(law):
 def test_the_worst_loss_over_all_steps_is_what_the_rates_say():
     rng = np.random.default_rng(5)
     for _ in range(300):
-        law, reach, leaves = random_law(rng, 7)
-        assert law.loss_of(reach, leaves=leaves) == 1
-        exact = [law.loss(step) for step in steps(law, reach, leaves=leaves)]
+        law, reach, may_enter_or_leave = random_law(rng, 7)
+        assert law.loss_of(reach, may_enter_or_leave=may_enter_or_leave) == 1
+        exact = [law.loss(step) for step in steps(law, reach, may_enter_or_leave=may_enter_or_leave)]
         assert max(exact) == 1
 
 
-def worst_drawn_loss(law, reach, *, leaves):
+def worst_drawn_loss(law, reach, *, may_enter_or_leave):
     """The largest loss that the tables of the draws have, over all steps and all outputs near zero."""
     around = outputs(law, 2)
     drawn = np.full((5,) * around.shape[1], -inf)
@@ -53,7 +53,7 @@ def worst_drawn_loss(law, reach, *, leaves):
     hidden = outputs(law, 1)
     return max(
         float(np.max(drawn[tuple(hidden.T + 2)] - drawn[tuple((hidden - step).T + 2)]))
-        for step in steps(law, reach, leaves=leaves)
+        for step in steps(law, reach, may_enter_or_leave=may_enter_or_leave)
     )
 
 
@@ -64,8 +64,8 @@ def worst_drawn_loss(law, reach, *, leaves):
 def test_the_worst_loss_of_what_is_drawn_is_at_most_epsilon_and_nearly_that(laws, most):
     rng = np.random.default_rng(6)
     for _ in range(laws):
-        law, reach, leaves = random_law(rng, most)
-        assert (1 - 2.0**-15) <= worst_drawn_loss(law, reach, leaves=leaves) <= 1, law
+        law, reach, may_enter_or_leave = random_law(rng, most)
+        assert (1 - 2.0**-15) <= worst_drawn_loss(law, reach, may_enter_or_leave=may_enter_or_leave) <= 1, law
 
 
 def test_a_step_costs_its_norm():
@@ -83,15 +83,15 @@ def test_a_step_costs_its_norm():
 
 def test_leaving_needs_noise_at_the_end():
     law = LineNoise((4,), 2, F(1, 2), (F(1), F(3, 2)), None)
-    assert law.loss_of(1, leaves=True) == inf
+    assert law.loss_of(1, may_enter_or_leave=True) == inf
     assert law.loss([0, 0, 0, 1]) == inf
     assert law.joint_log_pmf([0, 0, 0, 1]) == -inf
 
 
 def test_profiles_of_runs_cost_what_runs_cost():
     law = LineNoise((6,), 2, F(1, 4), (F(1, 8), F(1, 4)), None)
-    assert law.proven_loss([(3, 0), (0, 1)], 1) == law.loss_of(3, leaves=False)
-    assert law.proven_loss([(2, 2)], 1) == 2 * law.loss_of(2, leaves=False)
+    assert law.proven_loss([(3, 0), (0, 1)], 1) == law.loss_of(3, may_enter_or_leave=False)
+    assert law.proven_loss([(2, 2)], 1) == 2 * law.loss_of(2, may_enter_or_leave=False)
     assert law.proven_loss([], 0) == 0
 
 

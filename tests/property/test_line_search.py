@@ -27,9 +27,9 @@ SMALL = F(1, 1000)
 
 @st.composite
 def moves(draw, most=12):
-    leaves = draw(st.booleans())
-    segments = tuple(draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if leaves else 3)))
-    return LineMoves(segments, draw(st.integers(0, max(segments) - 1)), leaves)
+    may_enter_or_leave = draw(st.booleans())
+    segments = tuple(draw(st.lists(st.integers(1, most), min_size=1, max_size=1 if may_enter_or_leave else 3)))
+    return LineMoves(segments, draw(st.integers(0, max(segments) - 1)), may_enter_or_leave)
 
 
 def workload(moves, asked):
@@ -48,7 +48,7 @@ def found(moves, asked, epsilon=SMALL):
 def worst_loss(sums, moves):
     """The largest loss over all moves that are allowed, from the meaning of the sums."""
     adds, starts = matrix(sums).T, np.cumsum([0, *moves.segments])
-    seen = [add for add in adds if moves.leaves]
+    seen = [add for add in adds if moves.may_enter_or_leave]
     for first, end in pairwise(starts.tolist()):
         seen += [adds[v] - adds[u] for u in range(first, end) for v in range(u + 1, min(u + moves.reach + 1, end))]
     ends = np.cumsum([0, *sums.noise.sizes])
@@ -60,7 +60,7 @@ def worst_loss(sums, moves):
 @examples(40)
 @given(moves(), st.sampled_from([F(1, 7), F(1), F(3)]), st.sampled_from(["ranges", "prefixes", "cells", ((0, 0),)]))
 def test_all_sums_spend_exactly_epsilon(moves, epsilon, asked):
-    if not moves.leaves and moves.reach == 0:
+    if not moves.may_enter_or_leave and moves.reach == 0:
         return
     for sums in found(moves, asked, epsilon)[0].values():
         assert sums.loss(moves) == epsilon
@@ -68,7 +68,7 @@ def test_all_sums_spend_exactly_epsilon(moves, epsilon, asked):
 
 
 def test_a_scale_is_never_below_what_can_be_drawn():
-    moves = LineMoves((8,), 7, leaves=False)
+    moves = LineMoves((8,), 7, may_enter_or_leave=False)
     strategy = GridStrategy()
     weighted = Weighted.at(strategy, np.ones(1), strategy.changes(moves.grid), F(1000))
     sums = LineSums.on("a", None, weighted, moves)
@@ -91,7 +91,7 @@ KNOWN = [
 @pytest.mark.parametrize(("values", "theta", "most"), KNOWN)
 def test_lines_reach_their_best_known_error(values, theta, most):
     """Sums or joint noise; where people move by fewer than a hundred values, joint noise is needed for that."""
-    moves = LineMoves((values,), theta, leaves=False)
+    moves = LineMoves((values,), theta, may_enter_or_leave=False)
     best = min(found(moves, "ranges")[1].values())
     joint = best_line_noise(moves, F(1), "ranges")
     assert min(best, joint.mean_variance("ranges")) <= 1.002 * most
@@ -102,17 +102,17 @@ def test_lines_reach_their_best_known_error(values, theta, most):
 @pytest.mark.parametrize(("values", "most"), [(512, 318), (4096, 819)])
 def test_under_plain_differential_privacy_trees_reach_their_best_known_error(values, most):
     """The uniform tree with least squares has 391 and 868."""
-    assert min(found(LineMoves((values,), values - 1, leaves=False), "ranges")[1].values()) <= most
+    assert min(found(LineMoves((values,), values - 1, may_enter_or_leave=False), "ranges")[1].values()) <= most
 
 
 def test_single_values_are_best_for_single_values():
-    errors = found(LineMoves((512,), 64, leaves=False), "cells")[1]
+    errors = found(LineMoves((512,), 64, may_enter_or_leave=False), "cells")[1]
     assert min(errors.values()) >= errors[UNIT_CELLS] * 0.999
     assert errors[UNIT_CELLS] == pytest.approx(8 * 511 / 512, rel=1e-5)
 
 
 def test_listed_ranges_have_weights_of_their_own():
-    moves = LineMoves((400,), 60, leaves=False)
+    moves = LineMoves((400,), 60, may_enter_or_leave=False)
     long = tuple((low, low + 200) for low in range(0, 200, 20))
     short = tuple((low, low + 20) for low in range(0, 380, 20))
     for asked, other in ((long, short), (short, long)):
@@ -126,9 +126,9 @@ def test_listed_ranges_have_weights_of_their_own():
 @pytest.mark.parametrize(
     ("moves", "epsilon"),
     [
-        (LineMoves((100,), 20, leaves=False), F(1)),
-        (LineMoves((90,), 89, leaves=True), F(1, 2)),
-        (LineMoves((40, 15, 40, 1), 39, leaves=False), F(2)),
+        (LineMoves((100,), 20, may_enter_or_leave=False), F(1)),
+        (LineMoves((90,), 89, may_enter_or_leave=True), F(1, 2)),
+        (LineMoves((40, 15, 40, 1), 39, may_enter_or_leave=False), F(2)),
     ],
 )
 def test_errors_are_predicted_within_three_percent(moves, epsilon):

@@ -26,7 +26,7 @@ def changes(sums, moves):
     values = sums.sizes[0]
     segment = np.searchsorted(starts, np.arange(values), side="right")
     for u in range(values):
-        if moves.leaves:
+        if moves.may_enter_or_leave:
             yield adds[u]
         for v in range(values):
             if 0 < abs(u - v) <= moves.reach and segment[u] == segment[v]:
@@ -59,9 +59,9 @@ def test_the_loss_is_the_worst_over_all_moves(sums, data):
 
 def test_sums_for_others_hide_nothing():
     sums = sums_on((6,), (1, 2), scales=(4, 4))
-    assert sums.loss(LineMoves((6,), 2, leaves=False)) == 1
-    assert sums.loss(LineMoves((6,), 2, leaves=True)) == np.inf
-    assert sums.loss(LineMoves((3, 3), 2, leaves=False)) == np.inf
+    assert sums.loss(LineMoves((6,), 2, may_enter_or_leave=False)) == 1
+    assert sums.loss(LineMoves((6,), 2, may_enter_or_leave=True)) == np.inf
+    assert sums.loss(LineMoves((3, 3), 2, may_enter_or_leave=False)) == np.inf
 
 
 @examples(50)
@@ -96,10 +96,10 @@ def test_variances_are_those_of_dense_least_squares(sums):
 @pytest.mark.parametrize(
     "sums",
     [
-        sums_on((7011,), (1, 3), leaves=True),
+        sums_on((7011,), (1, 3), may_enter_or_leave=True),
         sums_on((7011,), (1, 9, 81), 1000),
         sums_on((5000, 5000), (1, 7)),
-        sums_on((7011,), (1, 12), 300, leaves=True),
+        sums_on((7011,), (1, 12), 300, may_enter_or_leave=True),
     ],
     ids=str,
 )
@@ -120,7 +120,7 @@ def test_means_over_long_lines_are_those_of_all_runs(sums):
         (tc.secrets.within(3, "a"), "public", sums_on((9,), (1, 2), 4)),
         (tc.secrets.within(3, "a"), "public", sums_on((9,), (1,), 2)),
         (tc.secrets.partition("a", width=3), "public", sums_on((3, 3, 3), (1, 2))),
-        (tc.secrets.everything(), "secret", sums_on((9,), (1, 3, 9), 9, leaves=True)),
+        (tc.secrets.everything(), "secret", sums_on((9,), (1, 3, 9), 9, may_enter_or_leave=True)),
     ],
 )
 def test_the_step_that_is_stated_bounds_every_edge(secrets, presence, sums):

@@ -18,11 +18,11 @@ from strategies import facts, policies
 from tacit.errors import PolicyError
 from tacit.policy import secrets
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.describe import describe, protected_examples
 from tacit.policy.domain import Domain
-from tacit.policy.files.policy_file import policy_document, policy_schema, read_policy, write_policy
 from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.policy_file import policy_document, policy_schema, read_policy, write_policy
 from tacit.policy.where import col
-from tacit.policy.words.describe import describe, protected_examples
 
 VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
 

@@ -17,7 +17,7 @@ from tacit.plan.choose import choose
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.exact_totals import exact_cumulative, exact_groups, finest_groups
 from tacit.policy.domain import positions
-from tacit.policy.files.policy_file import policy_schema
+from tacit.policy.policy_file import policy_schema
 from tacit.policy.secrets import FAMILIES, TakingPart
 
 ALPHA = 1e-6

@@ -41,7 +41,7 @@ MOVED = HIDDEN + np.array([0, 1, 1, 1, 0, 0, 0])
 
 
 def test_the_right_rates_are_not_accused():
-    assert RIGHT.loss_of(3, leaves=False) == EPSILON
+    assert RIGHT.loss_of(3, may_enter_or_leave=False) == EPSILON
     found = sampled(release(RIGHT), HIDDEN, MOVED, EPSILON, 60_000, ALPHA)
     assert found.verdict is Verdict.NONE_FOUND
 
@@ -49,7 +49,7 @@ def test_the_right_rates_are_not_accused():
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_wrong_rates_are_accused(mistake):
-    assert WRONG[mistake].loss_of(3, leaves=False) == F(3, 2)
+    assert WRONG[mistake].loss_of(3, may_enter_or_leave=False) == F(3, 2)
     found = sampled(release(WRONG[mistake]), HIDDEN, MOVED, EPSILON, 60_000, ALPHA)
     assert found.verdict is Verdict.LEAK_FOUND
 
@@ -59,7 +59,7 @@ def test_a_missing_end_rate_is_accused():
     hidden, left = np.array([3, 5, 7]), np.array([2, 4, 6])
     right = LineNoise((3,), 4, F(0), (F(0), F(1, 5), F(1, 5)), F(3, 5))
     wrong = LineNoise((3,), 4, F(0), (F(0), F(1, 5), F(1, 5)), F(6, 5))
-    assert right.loss_of(2, leaves=True) == EPSILON
+    assert right.loss_of(2, may_enter_or_leave=True) == EPSILON
     assert sampled(release(right), hidden, left, EPSILON, 50_000, ALPHA).verdict is Verdict.NONE_FOUND
     assert sampled(release(wrong), hidden, left, EPSILON, 50_000, ALPHA).verdict is Verdict.LEAK_FOUND
 

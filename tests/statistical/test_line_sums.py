@@ -24,7 +24,7 @@ KEY = b"tacit audit of measured sums, 01"
 EPSILON = 2  # a larger loss is seen with fewer samples
 F = Fraction
 
-MOVES = LineMoves((6,), 3, leaves=False)
+MOVES = LineMoves((6,), 3, may_enter_or_leave=False)
 STAYING = GridStrategy((1,), (3, 0))
 SHORT = GridStrategy((1,), (2, 0))
 LEAVING = GridStrategy((1, 4))
@@ -33,7 +33,13 @@ CASES = [
     (STAYING, MOVES, (1, 4), "a move changes one cell and not two", (2, 1)),
     pytest.param(STAYING, MOVES, (1, 4), "a ramp is taken for one running count", (1, 3), marks=pytest.mark.slow),
     pytest.param(SHORT, MOVES, (1, 4), "one ramp is moved and not two", (1, 2), marks=pytest.mark.slow),
-    (LEAVING, LineMoves((4,), 0, leaves=True), (2, None), "the total is published beside the budget", (1, 4)),
+    (
+        LEAVING,
+        LineMoves((4,), 0, may_enter_or_leave=True),
+        (2, None),
+        "the total is published beside the budget",
+        (1, 4),
+    ),
 ]
 
 

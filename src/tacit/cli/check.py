@@ -61,7 +61,7 @@ def check_policy(
     people would remain; with --key also whether these columns name every row once. These are true counts, for whoever
     holds the data: they are written nowhere and are part of no release.
     """
-    from tacit.policy.files.policy_file import load_policy
+    from tacit.policy.policy_file import load_policy
 
     found = load_policy(policy)
     if pair and rows:
@@ -79,7 +79,7 @@ def check_policy(
         if given is not None:
             raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
     if pair:
-        from tacit.policy.words.pair import check_pair
+        from tacit.policy.pair import check_pair
 
         named = check_pair(found, *pair)
         if as_json:
@@ -92,7 +92,7 @@ def check_policy(
 
 def _describe(found: Policy, *, as_json: bool) -> None:
     from tacit.plan.sensitivity.fact_cost import costs_for_tables
-    from tacit.policy.words.describe import (
+    from tacit.policy.describe import (
         Section,
         description,
         protected_examples,

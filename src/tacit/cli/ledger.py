@@ -121,7 +121,7 @@ def grant_budget(
 ) -> None:
     """Add budget to a data set; a ledger that does not exist yet is begun."""
     from tacit.ledger.ledger import Ledger
-    from tacit.policy.files.policy_file import load_policy
+    from tacit.policy.policy_file import load_policy
 
     counted_under = None if policy is None else load_policy(policy)
     with Ledger(ledger) as opened:

@@ -103,7 +103,7 @@ def people_and_budget(job: Job) -> dict[str, Any]:
 
 def notes(job: Job) -> list[str]:
     """Return what a job assumes without saying it."""
-    from tacit.policy.words.describe import rows_in_words
+    from tacit.policy.describe import rows_in_words
 
     policy = job.about()
     return [

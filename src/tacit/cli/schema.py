@@ -27,7 +27,7 @@ def show_schema(
     """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
     # A schema is JSON with or without --json.
     if file is File.policy:
-        from tacit.policy.files.policy_file import policy_schema
+        from tacit.policy.policy_file import policy_schema
 
         show_json(policy_schema())
     elif file is File.case:

@@ -5,8 +5,7 @@ asks how much one did tell.
 
 In reading order:
 
-    factor          tables with most cells zero, in logarithms
-    elimination     exact inference on them
+    factor          tables with most cells zero, in logarithms, and exact inference on them
     given_tables    tables and frames, as people write them
     given_networks  networks, as people write them
     dependence      a joint distribution of attributes

@@ -20,8 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Floats
-from tacit.dependence.elimination import eliminated
-from tacit.dependence.factor import MOST_CELLS, Factor, cell_numbers, too_large
+from tacit.dependence.factor import MOST_CELLS, Factor, cell_numbers, eliminated, too_large
 from tacit.dependence.given_networks import read_network
 from tacit.dependence.given_tables import (
     Given,

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import Floats
-from tacit.dependence.elimination import eliminated
-from tacit.dependence.factor import Factor
+from tacit.dependence.factor import Factor, eliminated
 from tacit.dependence.given_tables import as_distribution, as_numbers, cells_of, checked_names, checked_values
 from tacit.errors import PolicyError, kind_of, nearest, word_or_kind
 

@@ -22,7 +22,7 @@ from tacit.errors import PolicyError, sealed
 from tacit.policy.attributes import Decimals, Flag
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.domain import Domain
-from tacit.policy.files.yaml_entries import quoted, write_yaml
+from tacit.policy.yaml_entries import quoted, write_yaml
 from tacit.rows.files.headers import is_called_a_person, is_called_an_id, looks_like_a_value
 from tacit.rows.files.sample import Sample, sample_of
 

@@ -12,10 +12,10 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import BOOLEAN, TEXT, TEXTS, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import BOOLEAN, TEXT, TEXTS, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
+from tacit.policy.yaml_entries import YamlEntry
 from tacit.rows.files.identity import files_below
 
 MOST_CELLS: Final = 2**20  # of a dependence that is counted

@@ -34,10 +34,10 @@ from tacit.plan.leakage.measures.measured_tables import MEASURES
 from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema
-from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.spec import BOOLEAN, TEXTS, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import BOOLEAN, TEXTS, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
+from tacit.policy.policy_file import policy_below
+from tacit.policy.yaml_entries import YamlEntry
 
 _WHOLE: Final = "the case"
 _MADE_PUBLIC: Final = "Count a public or an earlier data set, or leave the limit out and write the epsilons as numbers."

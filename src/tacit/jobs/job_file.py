@@ -26,10 +26,10 @@ from tacit.ledger.clauses.applications import Applications
 from tacit.ledger.input import checked_name
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema, read_query
-from tacit.policy.files.policy_file import ITEM, ORDER, PER_PERSON, PERSON, POLICY, schema_with_policy
-from tacit.policy.files.spec import BOOLEAN, POSITIVE, TEXT, TEXTS, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
+from tacit.policy.keys import BOOLEAN, POSITIVE, TEXT, TEXTS, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
+from tacit.policy.policy_file import ITEM, ORDER, PER_PERSON, PERSON, POLICY, schema_with_policy
+from tacit.policy.yaml_entries import YamlEntry, YamlSource
 
 DEMO: Final = "demo:"
 PLANNED: Final = "planned"

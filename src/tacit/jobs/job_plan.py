@@ -22,7 +22,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitEr
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plans.plan import Plan
-from tacit.policy.files.policy_file import attribute_line
+from tacit.policy.policy_file import attribute_line
 from tacit.release.planner import Planner
 from tacit.rows.files.columns import column_names, is_file, source_files, source_name
 from tacit.rows.files.contents import FileContents

@@ -27,10 +27,10 @@ from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, PlaceVerdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
-from tacit.policy.files.policy_file import POLICY, schema_with_policy
-from tacit.policy.files.spec import POSITIVE, TEXT, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import TABLE_NAMES, YamlEntry, YamlSource
+from tacit.policy.keys import POSITIVE, TEXT, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
+from tacit.policy.policy_file import POLICY, schema_with_policy
+from tacit.policy.yaml_entries import TABLE_NAMES, YamlEntry, YamlSource
 
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # it becomes the name of files
 Monitor = PlaceMonitor | MapMonitor

@@ -18,9 +18,9 @@ from typing import Any, Final
 from tacit.errors import nearest
 from tacit.jobs.job_file import RELEASES, Job, job_below, open_job, schema_of_jobs
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import BOOLEAN, TEXT, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import BOOLEAN, TEXT, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
+from tacit.policy.yaml_entries import YamlEntry
 from tacit.publish.generalisation import check_listable
 from tacit.publish.methods.criterion import CRITERIA
 from tacit.publish.paid_tables import TablePlan, columns_for, plan_table

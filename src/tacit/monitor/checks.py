@@ -26,7 +26,7 @@ from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
-from tacit.policy.edges.same import Same
+from tacit.policy.edges.relations import Same
 from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col

@@ -15,8 +15,8 @@ from tacit.errors import PlanError, sealed
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
+from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import as_policy
-from tacit.policy.words.describe import rows_in_words
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.plan.question import as_plan_error
-from tacit.policy.files.spec import TEXT, TEXTS, Key, Keys, Schema
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import TEXT, TEXTS, Key, Keys, Schema
+from tacit.policy.yaml_entries import YamlEntry
 
 if TYPE_CHECKING:
     from tacit.policy.domain import Domain

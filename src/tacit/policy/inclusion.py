@@ -47,9 +47,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from tacit.policy.domain import Domain, Record, every_record
-from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.shapes import Absence, EdgeShape
+from tacit.policy.edges.shapes import Absence, EdgeShape, axes_of, cells, holds
 from tacit.policy.where import Test
 
 if TYPE_CHECKING:

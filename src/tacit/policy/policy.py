@@ -265,7 +265,7 @@ class Policy:
 
     def document(self) -> dict[str, Any]:
         """Return the policy as a policy file says it."""
-        from tacit.policy.files.policy_file import policy_document
+        from tacit.policy.policy_file import policy_document
 
         return policy_document(self)
 
@@ -286,7 +286,7 @@ class Policy:
     @sealed
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file."""
-        from tacit.policy.files.policy_file import load_policy
+        from tacit.policy.policy_file import load_policy
 
         return load_policy(path)
 
@@ -294,13 +294,13 @@ class Policy:
     @sealed
     def from_yaml(cls, text: str, *, file: str = "policy") -> Policy:
         """Read a policy from a text."""
-        from tacit.policy.files.policy_file import read_policy
+        from tacit.policy.policy_file import read_policy
 
         return read_policy(text, file=file)
 
     def to_yaml(self) -> str:
         """Write the policy as a text that `from_yaml` reads back."""
-        from tacit.policy.files.policy_file import write_policy
+        from tacit.policy.policy_file import write_policy
 
         return write_policy(self)
 
@@ -310,7 +310,7 @@ class Policy:
 
     def describe(self) -> str:
         """Say in plain words what is protected against what, with examples and warnings."""
-        from tacit.policy.words.describe import describe
+        from tacit.policy.describe import describe
 
         return describe(self)
 

@@ -17,8 +17,8 @@ from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.plans.plan import Plan
+from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import Policy
-from tacit.policy.words.describe import rows_in_words
 
 REPLAYED: Final = "none: the noise was replayed for a test"
 

@@ -30,7 +30,7 @@ from tacit.plan.explain import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.sensitivity.parallel_composition import DisjointGroups
-from tacit.policy.edges.classes import axes_of, cells, holds
+from tacit.policy.edges.shapes import axes_of, cells, holds
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 from tacit.release.planner import Planner

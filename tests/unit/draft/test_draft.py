@@ -16,7 +16,7 @@ import yaml
 from tacit.draft.draft import REVIEW, draft_policy
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items
-from tacit.policy.files.policy_file import read_policy
+from tacit.policy.policy_file import read_policy
 from tacit.policy.secrets import TakingPart
 from tacit.rows.files.sample import sample_of
 

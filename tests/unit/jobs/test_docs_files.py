@@ -18,8 +18,8 @@ from tacit.jobs.monitor_file import MONITOR_KEYS, file_keys
 from tacit.jobs.table_file import TABLE_KEYS
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.written import KEYWORDS
-from tacit.policy.files.policy_file import POLICY_KEYS, policy_schema, read_policy, write_policy
-from tacit.policy.files.spec import Keys
+from tacit.policy.keys import Keys
+from tacit.policy.policy_file import POLICY_KEYS, policy_schema, read_policy, write_policy
 from tacit.policy.where import where
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -16,7 +16,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, Pla
 from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
 from tacit.jobs.job_plan import check_rows, plan_job
 from tacit.jobs.job_run import run_job
-from tacit.policy.files.spec import Keys
+from tacit.policy.keys import Keys
 
 POLICY = """\
 name: clinic

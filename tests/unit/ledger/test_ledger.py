@@ -402,7 +402,7 @@ def test_a_swapped_policy_text_is_not_believed(ledger: Ledger) -> None:
 
 
 def test_real_policies_are_stored_and_compared(ledger: Ledger) -> None:
-    pytest.importorskip("tacit.policy.files.policy_file", reason="policies cannot be written to text yet")
+    pytest.importorskip("tacit.policy.policy_file", reason="policies cannot be written to text yet")
     from tacit.policy import secrets
     from tacit.policy.attributes import Integers
     from tacit.policy.domain import Domain

@@ -14,9 +14,9 @@ from tacit.plan.measure.joint_line import best_line_noise
 F = Fraction
 
 
-def moves(values, reach, *, leaves=False):
+def moves(values, reach, *, may_enter_or_leave=False):
     segments = values if isinstance(values, tuple) else (values,)
-    return SimpleNamespace(segments=segments, reach=reach, leaves=leaves)
+    return SimpleNamespace(segments=segments, reach=reach, may_enter_or_leave=may_enter_or_leave)
 
 
 # 4357 values, mean over all ranges times epsilon squared: the repaired published mechanism at its best fan-out, and the
@@ -35,7 +35,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("reach", [10, 100, *(pytest.param(r, marks=pytest.mark.slow) for r in (50, 500)), 1000, 4356])
 def test_ranges_reach_the_best_that_is_known(reach):
     law = best_line_noise(moves(4357, reach), F(1), "ranges")
-    assert law.loss_of(reach, leaves=False) == 1
+    assert law.loss_of(reach, may_enter_or_leave=False) == 1
     published, share = PUBLISHED[reach]
     assert law.mean_variance("ranges") <= published * share
 
@@ -51,7 +51,7 @@ def test_prefixes_reach_the_best_that_is_known(reach, known):
 def test_small_epsilon_has_the_same_error_in_its_own_units(reach):
     law = best_line_noise(moves(4357, reach), F(1, 100), "ranges")
     published, share = PUBLISHED[reach]
-    assert law.loss_of(reach, leaves=False) == F(1, 100)
+    assert law.loss_of(reach, may_enter_or_leave=False) == F(1, 100)
     assert law.mean_variance("ranges") / 100**2 <= 1.01 * published * share
     with noise.replayed(Keystream(key=bytes(32))):
         assert law.draw().shape == (4357,)
@@ -71,8 +71,8 @@ def test_neighbouring_values_need_the_plain_noise_on_each_count():
         moves(2, 1),
         moves(3, 5),
         moves(16, 3),
-        moves(40, 0, leaves=True),
-        moves(40, 7, leaves=True),
+        moves(40, 0, may_enter_or_leave=True),
+        moves(40, 7, may_enter_or_leave=True),
         moves((10, 10, 7), 4),
         moves((1, 1, 9), 2),
         moves(100, 99),
@@ -80,17 +80,17 @@ def test_neighbouring_values_need_the_plain_noise_on_each_count():
     ids=repr,
 )
 def test_every_line_has_a_noise_that_spends_all(line, workload):
-    epsilon = F(1, 3) if line.leaves else F(3, 2)
+    epsilon = F(1, 3) if line.may_enter_or_leave else F(3, 2)
     law = best_line_noise(line, epsilon, workload)
     assert law.segments == line.segments
-    assert law.loss_of(line.reach, leaves=line.leaves) == epsilon
+    assert law.loss_of(line.reach, may_enter_or_leave=line.may_enter_or_leave) == epsilon
     assert law.is_drawable()
-    assert (law.end_rate is not None) == line.leaves
+    assert (law.end_rate is not None) == line.may_enter_or_leave
 
 
 def test_taking_part_alone_costs_half_of_moving_too():
     """Who can only leave changes one cell of each size, not two: noise of half the scale, a quarter of the variance."""
-    alone, both = (best_line_noise(moves(1000, reach, leaves=True), F(1), "ranges") for reach in (0, 999))
+    alone, both = (best_line_noise(moves(1000, reach, may_enter_or_leave=True), F(1), "ranges") for reach in (0, 999))
     assert 0.2 < alone.mean_variance("ranges") / both.mean_variance("ranges") < 0.45
 
 
@@ -100,7 +100,9 @@ def test_lines_without_such_noise(line):
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize("line", [moves(4_000_000, 100), moves(100, 2), moves(100, 2, leaves=True)], ids=repr)
+@pytest.mark.parametrize(
+    "line", [moves(4_000_000, 100), moves(100, 2), moves(100, 2, may_enter_or_leave=True)], ids=repr
+)
 def test_noise_that_cannot_be_drawn_is_not_chosen(line):
     assert best_line_noise(line, F(1, 100_000), "ranges") is None
 

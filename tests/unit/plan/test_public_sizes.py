@@ -23,7 +23,7 @@ from tacit.plan.questions.ranges import ListedRangesResponse
 from tacit.plan.questions.written import from_document
 from tacit.plan.sensitivity.responses import RecordMove
 from tacit.plan.sensitivity.steps import largest_step
-from tacit.policy.files.policy_file import read_policy
+from tacit.policy.policy_file import read_policy
 
 SOURCE = str(Path(tacit.__file__).parent)
 

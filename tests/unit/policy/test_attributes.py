@@ -16,7 +16,7 @@ import yaml
 import tacit as tc
 from tacit.policy.attributes import KINDS, Attribute, Dates, Decimals
 from tacit.policy.domain import positions
-from tacit.policy.files.policy_file import policy_schema, read_policy, write_policy
+from tacit.policy.policy_file import policy_schema, read_policy, write_policy
 from tacit.policy.secrets import FAMILIES
 from tacit.rows.cells.kinds import CELLS
 

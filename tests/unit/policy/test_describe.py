@@ -13,9 +13,9 @@ from tacit.errors import PolicyError
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
+from tacit.policy.describe import Example, describe, description, protected_examples, warnings
 from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.words.describe import Example, describe, description, protected_examples, warnings
 
 DOMAIN = Domain(
     {

@@ -7,11 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.policy.edges.blocks import Blocks
-from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.near import Near
-from tacit.policy.edges.same import Same
+from tacit.policy.edges.relations import Blocks, FromTo, Near, Same
 from tacit.policy.edges.shapes import ItemMoves
 
 SIZE = 4

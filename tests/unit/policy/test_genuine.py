@@ -17,7 +17,7 @@ from tacit.plan.questions.marginals import Marginals
 from tacit.plan.sensitivity.line_moves import _WhetherCounted
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
-from tacit.policy.secrets.one_attribute import Attributes
+from tacit.policy.secrets.attribute_values import Attributes
 from tacit.policy.where import Compare
 from tacit.release.planner import Planner
 

@@ -11,7 +11,7 @@ import tacit as tc
 from tacit.errors import Refused, nearest
 from tacit.jobs.job_file import read_job
 from tacit.plan.questions.written import KEYWORDS, from_document, no_such_question
-from tacit.policy.files.policy_file import read_policy
+from tacit.policy.policy_file import read_policy
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tacit as tc
-from tacit.policy.words.pair import check_pair
+from tacit.policy.pair import check_pair
 
 DOMAIN = tc.Domain(
     {

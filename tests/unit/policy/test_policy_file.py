@@ -10,12 +10,11 @@ import pytest
 import yaml
 
 from tacit.errors import PolicyError
-from tacit.policy import knowledge, secrets
+from tacit.policy import knowledge, secrets, yaml_entries
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
-from tacit.policy.files import yaml_entries
-from tacit.policy.files.policy_file import load_policy, policy_document, policy_schema, read_policy, write_policy
 from tacit.policy.policy import Policy
+from tacit.policy.policy_file import load_policy, policy_document, policy_schema, read_policy, write_policy
 
 CLINIC = """\
 name: clinic

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.policy.words.describe import Section
+from tacit.policy.describe import Section
 from tacit.report.charts.release_charts import chart, chart_text
 from tacit.report.html import ROWS_SHOWN, _blocks, html_report
 

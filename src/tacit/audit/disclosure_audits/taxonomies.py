@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import DataRefused, PlanError, PolicyError, kind_of, nearest
-from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
+from tacit.policy.yaml_entries import YamlEntry, YamlSource
 
 ANYTHING: Final = "*"
 MOST_NUMBERS: Final = 100_000

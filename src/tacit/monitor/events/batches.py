@@ -20,7 +20,7 @@ import pandas as pd
 from tacit.errors import DataRefused, TacitError, Unread
 from tacit.monitor.events.columns import EventColumns
 from tacit.monitor.events.times import time_text
-from tacit.policy.files.yaml_entries import TABLE_NAMES
+from tacit.policy.yaml_entries import TABLE_NAMES
 from tacit.rows.guard import closed
 
 _RECORDS: Final = object()  # stands for a batch that is gone through record by record

@@ -56,7 +56,7 @@ class LineNoise(EvenJointLaw):
     the last running count is exact, and else its rate.
 
     >>> law = LineNoise((6,), 2, Fraction(1, 4), (Fraction(1, 8), Fraction(1, 4)), None)
-    >>> law.loss_of(reach=3, leaves=False), law.loss([0, 1, 1, 1, 0, 0])
+    >>> law.loss_of(reach=3, may_enter_or_leave=False), law.loss([0, 1, 1, 1, 0, 0])
     (Fraction(5, 4), Fraction(5, 4))
     """
 
@@ -91,8 +91,8 @@ class LineNoise(EvenJointLaw):
 
     # ---- what it costs ----------------------------------------------------------------------------------------------
 
-    def loss_of(self, reach: int, *, leaves: bool) -> Fraction | float:
-        """Return the loss of moves that change at most `reach` running counts, and of coming and going if `leaves`."""
+    def loss_of(self, reach: int, *, may_enter_or_leave: bool) -> Fraction | float:
+        """Return the loss of moves that change up to `reach` running counts, and where asked of entering or leaving."""
         found: Fraction | float = Fraction(0)
         for length in set(self.segments):
             far = min(reach, length - 1)
@@ -101,7 +101,7 @@ class LineNoise(EvenJointLaw):
             anchors = min(-(-far // self.block), -(-length // self.block) - 1)
             sizes = zip(self._sizes, self.cell_rates, strict=True)
             found = max(found, anchors * self.anchor_rate + 2 * sum(rate for size, rate in sizes if size < length))
-        if leaves:
+        if may_enter_or_leave:
             if self.end_rate is None:
                 return inf
             anchors = -(-self.segments[-1] // self.block) - 1
@@ -113,11 +113,13 @@ class LineNoise(EvenJointLaw):
 
         Steps are sums of runs that move by one: as many as `largest`, for falls and for rises.
         """
-        leaves = self.end_rate is not None
+        may_enter_or_leave = self.end_rate is not None
         each: list[Fraction | float] = [Fraction(0)]
         for fall, rise in profiles:
             runs = [max(1, -(-side // max(largest, 1))) for side in (fall, rise) if side]
-            each.append(sum((largest * self.loss_of(run, leaves=leaves) for run in runs), Fraction(0)))
+            each.append(
+                sum((largest * self.loss_of(run, may_enter_or_leave=may_enter_or_leave) for run in runs), Fraction(0))
+            )
         return max(each)
 
     def loss(self, step: Sequence[int]) -> Fraction | float:

@@ -39,7 +39,7 @@ class LineMovesLike(Protocol):
         """How many running counts the longest move changes."""
 
     @property
-    def leaves(self) -> bool:
+    def may_enter_or_leave(self) -> bool:
         """Whether somebody may enter or leave the count."""
 
 
@@ -68,25 +68,31 @@ def best_line_noise(moves: LineMovesLike, epsilon: Fraction, workload: Workload)
     """Return the joint noise with the smallest expected error that costs epsilon; None where there is none to draw.
 
     >>> from types import SimpleNamespace
-    >>> law = best_line_noise(SimpleNamespace(segments=(40,), reach=1, leaves=False), Fraction(1), "ranges")
+    >>> law = best_line_noise(SimpleNamespace(segments=(40,), reach=1, may_enter_or_leave=False), Fraction(1), "ranges")
     >>> law.block, law.anchor_rate, law.cell_rates
     (1, Fraction(1, 1), (Fraction(0, 1),))
     """
-    return _best(tuple(moves.segments), int(moves.reach), Fraction(epsilon), workload, leaves=bool(moves.leaves))
+    return _best(
+        tuple(moves.segments),
+        int(moves.reach),
+        Fraction(epsilon),
+        workload,
+        may_enter_or_leave=bool(moves.may_enter_or_leave),
+    )
 
 
 @lru_cache(maxsize=256)
 def _best(
-    segments: tuple[int, ...], reach: int, epsilon: Fraction, workload: Workload, *, leaves: bool
+    segments: tuple[int, ...], reach: int, epsilon: Fraction, workload: Workload, *, may_enter_or_leave: bool
 ) -> LineNoise | None:
     if len(set(segments)) > _MOST_LENGTHS:
         return None
     far = min(reach, max(segments) - 1)
-    if far < 1 and not leaves:
+    if far < 1 and not may_enter_or_leave:
         return None
 
     def law_of(shape: _Shape) -> LineNoise | None:
-        return _spending(segments, shape, epsilon, reach=reach, leaves=leaves)
+        return _spending(segments, shape, epsilon, reach=reach, may_enter_or_leave=may_enter_or_leave)
 
     def error_of(law: LineNoise | None) -> float:
         try:
@@ -97,7 +103,7 @@ def _best(
     def error(shape: _Shape) -> float:
         return error_of(law_of(shape))
 
-    tried = {shape: error(shape) for shape in _starts(segments, far, leaves=leaves)}
+    tried = {shape: error(shape) for shape in _starts(segments, far, may_enter_or_leave=may_enter_or_leave)}
     best = min(tried.values(), default=inf)
     for shape in sorted((shape for shape in tried if tried[shape] < _MUCH_WORSE * best), key=lambda one: tried[one]):
         start = law_of(shape)
@@ -130,7 +136,7 @@ class _Error(Protocol):
 
 
 def _spending(
-    segments: tuple[int, ...], shape: _Shape, epsilon: Fraction, *, reach: int, leaves: bool
+    segments: tuple[int, ...], shape: _Shape, epsilon: Fraction, *, reach: int, may_enter_or_leave: bool
 ) -> LineNoise | None:
     """Return the noise of this shape that costs exactly epsilon."""
 
@@ -139,26 +145,26 @@ def _spending(
 
     block = 1 << (len(shape.cells) - 1)
     anchor, cells = exact(shape.anchor), tuple(exact(share) for share in shape.cells)
-    end = max(exact(shape.end), Fraction(1, _FINEST)) if leaves else None
+    end = max(exact(shape.end), Fraction(1, _FINEST)) if may_enter_or_leave else None
     try:
         law = LineNoise(segments, block, anchor, cells, end)
     except PlanError:
         return None
-    cost = Fraction(law.loss_of(reach, leaves=leaves))
+    cost = Fraction(law.loss_of(reach, may_enter_or_leave=may_enter_or_leave))
     if end is not None:
         # where moves cost more than leaving, the end takes what leaving still may cost
-        end += cost - Fraction(law.loss_of(0, leaves=True))
+        end += cost - Fraction(law.loss_of(0, may_enter_or_leave=True))
     by = epsilon / cost
     return LineNoise(
         segments, block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
     )
 
 
-def _starts(segments: tuple[int, ...], far: int, *, leaves: bool) -> list[_Shape]:
+def _starts(segments: tuple[int, ...], far: int, *, may_enter_or_leave: bool) -> list[_Shape]:
     """Return shapes to begin with."""
     longest = max(segments)
     found = [_whole(longest, top) for top in (4, 8, 16) if longest >= top // 2]
-    if leaves:
+    if may_enter_or_leave:
         return list(dict.fromkeys(found))
     if far == 1:
         found.append(_Shape(1.0, (0.0,), 0.0))

@@ -50,7 +50,7 @@ def line_strategies(
 
 def _best_sums(moves: LineMoves, runs: Runs, epsilon: Fraction, *, thorough: bool) -> list[tuple[str, GridCandidate]]:
     """Return the best cells of several sizes, and the best with ramps; single values alone are tried in any case."""
-    if len(set(moves.segments)) > MOST_LENGTHS or not (moves.leaves or moves.grid.pairs):
+    if len(set(moves.segments)) > MOST_LENGTHS or not (moves.may_enter_or_leave or moves.grid.pairs):
         return []
     best: dict[str, GridCandidate] = {}
     for one in candidates(moves.grid, _workload(runs), epsilon, thorough=thorough):
@@ -100,10 +100,12 @@ def _added(rates: Sequence[Fraction], moved: Sequence[int]) -> Fraction:
 
 def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
     far = min(moves.reach, max(moves.segments) - 1)
-    whole = float(noise.loss_of(moves.reach, leaves=moves.leaves))
+    whole = float(noise.loss_of(moves.reach, may_enter_or_leave=moves.may_enter_or_leave))
     blocks = sum(-(-length // noise.block) - 1 for length in moves.segments)
     # shares of what the worst step costs: a move, or coming and going, which changes one cell of each size
-    goes = moves.leaves and noise.loss_of(moves.reach, leaves=True) > noise.loss_of(moves.reach, leaves=False)
+    goes = moves.may_enter_or_leave and noise.loss_of(moves.reach, may_enter_or_leave=True) > noise.loss_of(
+        moves.reach, may_enter_or_leave=False
+    )
     crossed = blocks if goes else min(-(-far // noise.block), -(-max(moves.segments) // noise.block) - 1)
     levels = []
     if goes and noise.end_rate is not None:
@@ -125,7 +127,7 @@ def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
         "every level would have noise of its own, and the levels would have to be reconciled",
         _drawn(levels),
         JointErrors(noise),
-        noise.loss_of(moves.reach, leaves=moves.leaves),
+        noise.loss_of(moves.reach, may_enter_or_leave=moves.may_enter_or_leave),
     )
 
 

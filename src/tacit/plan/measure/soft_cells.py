@@ -40,7 +40,7 @@ from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.relations import Relation
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -22,8 +22,8 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.describe import of_the_rows_counted
 from tacit.policy.policy import Policy
-from tacit.policy.words.describe import of_the_rows_counted
 
 if TYPE_CHECKING:
     from tacit.plan.plans.counted_tables import CountedTable

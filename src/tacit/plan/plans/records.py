@@ -52,9 +52,9 @@ from tacit.plan.plans.visible_records import Showing, changes, changing_edge, sh
 from tacit.plan.question import in_words
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.describe import edge_that_changes
+from tacit.policy.pair import record_words
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.words.describe import edge_that_changes
-from tacit.policy.words.pair import record_words
 
 if TYPE_CHECKING:
     from tacit.plan.measure.measured import Measured

@@ -41,13 +41,12 @@ import numpy.typing as npt
 from tacit.arrays import Bools
 from tacit.errors import PlanError
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.edges.classes import classes
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Relation
-from tacit.policy.edges.shapes import Absence, EdgeShape
+from tacit.policy.edges.relations import Relation
+from tacit.policy.edges.shapes import Absence, EdgeShape, classes
+from tacit.policy.pair import record_words
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
-from tacit.policy.words.pair import record_words
 
 OPEN: Final = 0
 COIN: Final = 1

@@ -17,7 +17,7 @@ from tacit.plan.question import read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one, whole_threshold
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import BOOLEAN, POSITIVE, Key
+from tacit.policy.keys import BOOLEAN, POSITIVE, Key
 from tacit.policy.policy import Policy
 
 

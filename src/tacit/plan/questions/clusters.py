@@ -56,7 +56,7 @@ from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import POSITIVE, Key
+from tacit.policy.keys import POSITIVE, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

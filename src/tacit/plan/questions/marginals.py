@@ -40,7 +40,7 @@ from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.exact_totals import exact_groups, finest_groups
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import POSITIVE, TEXT, TEXTS, Key
+from tacit.policy.keys import POSITIVE, TEXT, TEXTS, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

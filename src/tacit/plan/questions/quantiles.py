@@ -26,7 +26,7 @@ from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import Key
+from tacit.policy.keys import Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -25,8 +25,8 @@ from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_e
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import ANY, Key
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import ANY, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -32,8 +32,8 @@ from tacit.plan.sensitivity.cells import CellResponse, cell_labels
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import ANY, TEXTS, Key
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import ANY, TEXTS, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

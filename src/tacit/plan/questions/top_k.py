@@ -12,7 +12,7 @@ from tacit.plan.question import read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import POSITIVE, Key
+from tacit.policy.keys import POSITIVE, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -33,7 +33,7 @@ from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_
 from tacit.plan.sensitivity.weighted_sums import Numbers, WeightedSumResponse
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import TEXT, Key
+from tacit.policy.keys import TEXT, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

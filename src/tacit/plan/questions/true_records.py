@@ -24,8 +24,8 @@ from tacit.plan.question import Query, attribute_of, check_where, columns_of, in
 from tacit.plan.question_keys import WHERE, Question, names_of
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import TEXT, TEXTS, Key
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import TEXT, TEXTS, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -10,8 +10,8 @@ from tacit.plan.question import Query, resolve
 from tacit.plan.question_keys import as_written
 from tacit.plan.questions import QUESTIONS
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import mapping
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import mapping
+from tacit.policy.yaml_entries import YamlEntry
 
 _BY_WORD: Final = {question.keyword: question for question in QUESTIONS}
 KEYWORDS: Final = tuple(_BY_WORD)

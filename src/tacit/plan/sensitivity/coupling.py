@@ -43,15 +43,14 @@ from tacit.errors import PlanError
 from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.responses import Jump, Watched
 from tacit.plan.sensitivity.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
-from tacit.policy.edges.classes import axes_of, cells, holds
+from tacit.policy.describe import edge_that_changes
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.same import Same
-from tacit.policy.edges.shapes import Absence, EdgeShape
+from tacit.policy.edges.relations import Same
+from tacit.policy.edges.shapes import Absence, EdgeShape, axes_of, cells, holds
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Everything
 from tacit.policy.where import Test
-from tacit.policy.words.describe import edge_that_changes
 
 MOST_SIGNATURES: Final = 4096
 MOST_CHANGES: Final = 16  # distinct signature changes that the exhaustive search may juggle

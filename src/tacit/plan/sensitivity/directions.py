@@ -18,9 +18,8 @@ from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import shape_jumps
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.edges.classes import axes_of, projected
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.shapes import EdgeShape
+from tacit.policy.edges.shapes import EdgeShape, axes_of, projected
 from tacit.policy.policy import Policy
 from tacit.policy.where import Test
 

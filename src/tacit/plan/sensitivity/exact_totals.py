@@ -21,8 +21,8 @@ from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.edges.classes import projected
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.shapes import projected
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

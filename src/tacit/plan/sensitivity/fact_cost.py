@@ -21,12 +21,12 @@ from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.coupling import coupled_step, is_touched
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import free_step
-from tacit.policy.edges.classes import axes_of
-from tacit.policy.files.yaml_entries import quoted
+from tacit.policy.describe import edge_that_changes
+from tacit.policy.edges.shapes import axes_of
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Partition, Secrets, Union
-from tacit.policy.words.describe import edge_that_changes
+from tacit.policy.yaml_entries import quoted
 
 _MOST_LISTED: Final = 100  # values that are named one by one
 _MOST_SHOWN: Final = 8  # of these, in a sentence

@@ -1,8 +1,8 @@
 """How far people move on a grid along secret edges, and into which regions an exact number of people falls.
 
 Guarantee   For every edge of the policy, a person who is counted before and after moves by at most `pairs` (along x and
-            along y, one of these pairs bounds both), within one region; only with `leaves` anybody enters or leaves the
-            count. No edge changes the number of people in a region.
+            along y, one of these pairs bounds both), within one region; only with `may_enter_or_leave`
+            may an edge change whether somebody is counted. No edge changes the number of people in a region.
 Assumes     One row for each person. Where knowledge couples people, `coupled` bounds the sum of all changes of the
             counts of cells, and nothing else is said about moves.
 Why         An edge belongs to a shape. Without a shared distance the two axes move independently, each by at most the
@@ -39,7 +39,7 @@ class GridMoves:
 
     segments: tuple[tuple[int, ...], tuple[int, ...]]
     pairs: tuple[Pair, ...]
-    leaves: bool
+    may_enter_or_leave: bool
     has_totals: bool
     coupled: int | None = None
 
@@ -67,13 +67,15 @@ def grid_moves(names: tuple[str, ...], where: Where | None, policy: Policy) -> t
     groups = cells.exact_groups(policy)
     segments = ((x.size,), (y.size,)) if groups is None else _segments(groups[0].reshape(x.size, y.size))
     if couples_people(policy):
-        return GridMoves(segments, (), leaves=False, has_totals=groups is not None, coupled=step.l1), step
+        return GridMoves(segments, (), may_enter_or_leave=False, has_totals=groups is not None, coupled=step.l1), step
     pairs = frozenset(pair for shape in policy.shapes for pair in _pairs(shape, x, y))
-    leaves = largest_step(Count(where), policy).l1 > 0
-    found = GridMoves(segments, _outermost(pairs), leaves=leaves, has_totals=groups is not None)
+    may_enter_or_leave = largest_step(Count(where), policy).l1 > 0
+    found = GridMoves(segments, _outermost(pairs), may_enter_or_leave=may_enter_or_leave, has_totals=groups is not None)
     # what is derived here must cover what steps say of the cells; else nothing but the cells is measured
-    most = max(2 * bool(found.pairs), int(leaves))
-    return (found if most >= step.l1 else GridMoves(segments, (), leaves, groups is not None, step.l1)), step
+    most = max(2 * bool(found.pairs), int(may_enter_or_leave))
+    return (
+        found if most >= step.l1 else GridMoves(segments, (), may_enter_or_leave, groups is not None, step.l1)
+    ), step
 
 
 def _segments(groups: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:

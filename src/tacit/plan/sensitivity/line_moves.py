@@ -1,8 +1,9 @@
 """How a person can move counts on a line: what every strategy for ranges, cumulative counts and quantiles must hide.
 
 Guarantee   For every secret edge hidden -> cover, whoever is counted before and after changes at most `reach` running
-            counts, all within one segment and none of them the last of it. Only where `leaves` is true may an edge
-            change whether somebody is counted; then no running count is exact and there is one segment.
+            counts, all within one segment and none of them the last of it. Only with
+            `may_enter_or_leave` may an edge change whether somebody is counted; then no running count is exact and
+            there is one segment.
 Assumes     One record per person, and public knowledge that couples nobody.
 Why         A move from position u to v changes the running counts from the lower of both up to the one before the
             higher, |u - v| of them. The step calculus (`plan/sensitivity/steps.py`) finds the largest such move over
@@ -37,12 +38,12 @@ class LineMoves:
     """How far people move on a line, and whether they may enter or leave the count.
 
     `segments` are the lengths of the stretches of values between exact running counts: the count at the end of each is
-    exact, unless somebody `leaves`. `reach` says how many running counts the longest move changes.
+    exact, unless people may enter or leave. `reach` says how many running counts the longest move changes.
     """
 
     segments: tuple[int, ...]
     reach: int
-    leaves: bool
+    may_enter_or_leave: bool
 
     @property
     def values(self) -> int:
@@ -54,7 +55,12 @@ class LineMoves:
         """The same moves on the grid of one row that the line is."""
         far = min(self.reach, max(self.segments) - 1)
         pairs = ((far, 0),) if far else ()
-        return GridMoves((self.segments, (1,)), pairs, leaves=self.leaves, has_totals=not self.leaves)
+        return GridMoves(
+            (self.segments, (1,)),
+            pairs,
+            may_enter_or_leave=self.may_enter_or_leave,
+            has_totals=not self.may_enter_or_leave,
+        )
 
 
 def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | None:
@@ -64,18 +70,18 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
     >>> from tacit.policy.secrets import partition, within
     >>> domain = Domain({"age": Integers(0, 9)})
     >>> line_moves("age", None, Policy(domain, within(3, "age")))
-    LineMoves(segments=(10,), reach=3, leaves=False)
+    LineMoves(segments=(10,), reach=3, may_enter_or_leave=False)
     >>> line_moves("age", None, Policy(domain, partition("age", width=4)))
-    LineMoves(segments=(4, 4, 2), reach=3, leaves=False)
+    LineMoves(segments=(4, 4, 2), reach=3, may_enter_or_leave=False)
     """
     if policy.per_person > 1 or couples_people(policy):
         return None
     line = policy.domain.axes_of(name)[0]
-    leaves = free_step(_Watching(where, _WhetherCounted(line)), policy).l1 > 0
+    may_enter_or_leave = free_step(_Watching(where, _WhetherCounted(line)), policy).l1 > 0
     reach = free_step(_Watching(where, _Moved(line)), policy).l1
-    exact = None if leaves else exact_cumulative(name, where, policy)
+    exact = None if may_enter_or_leave else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
-    return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, leaves)
+    return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, may_enter_or_leave)
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import shape_jumps
-from tacit.policy.edges.classes import axes_of, cells, holds
+from tacit.policy.describe import edge_that_changes
+from tacit.policy.edges.shapes import axes_of, cells, holds
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare, Where, where
-from tacit.policy.words.describe import edge_that_changes
 
 MOST_GROUPS: Final = 10_000
 _MOST_CELLS: Final = 100_000  # combinations of classes at which predicates are compared

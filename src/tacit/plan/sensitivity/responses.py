@@ -16,8 +16,7 @@ from typing import Protocol
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Relation
-from tacit.policy.edges.same import Same
+from tacit.policy.edges.relations import Relation, Same
 from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.where import Where
 

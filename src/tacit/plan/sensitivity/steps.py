@@ -30,10 +30,9 @@ from tacit.plan.question import resolve
 from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, TwoLines, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
-from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.same import Same
-from tacit.policy.edges.shapes import Absence, EdgeShape, Metric
+from tacit.policy.edges.relations import Same
+from tacit.policy.edges.shapes import Absence, EdgeShape, Metric, axes_of, cells, holds
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
 

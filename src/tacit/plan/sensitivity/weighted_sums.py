@@ -17,7 +17,7 @@ from typing import ClassVar, Final
 from tacit.plan.sensitivity.responses import Jump, LineMove, RecordMove, TwoLines, corner_moves
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.near import Near
+from tacit.policy.edges.relations import Near
 
 MOST_DIFFERENCES: Final = 2048  # of a line that shares its distance with the weight's, looked at one by one
 _MANY: Final = 6  # corners, of which those inside of the others' hull are left out

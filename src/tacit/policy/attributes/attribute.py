@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import Keys, Row
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import Keys, Row
+from tacit.policy.yaml_entries import YamlEntry
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip
-from tacit.policy.files.spec import Key, Keys, Row, clip_or, clip_or_schema, read_two, two
-from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import Key, Keys, Row, clip_or, clip_or_schema, read_two, two
+from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
 
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 _EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))

@@ -11,11 +11,11 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import CLIP, Attribute, Axis, Value
-from tacit.policy.attributes.integers import Integers
+from tacit.policy.attributes.numbers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import POSITIVE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
-from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
+from tacit.policy.keys import POSITIVE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
+from tacit.policy.yaml_entries import YamlEntry
 
 _PARTS = ("row", "column")
 

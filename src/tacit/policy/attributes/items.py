@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
 from tacit.policy.attributes.categories import Categories
-from tacit.policy.attributes.integers import Integers
+from tacit.policy.attributes.numbers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Keys, Row
-from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row
+from tacit.policy.yaml_entries import YamlEntry
 
 _MOST_ITEMS: Final = 100  # in one example
 _MOST_BITS: Final = 100_000  # of the number of sets

@@ -3,13 +3,8 @@
 In reading order:
 
     intervals  sets of positions on one axis
-    classes    positions that no predicate tells apart
-    relation   every behaviour of a relation, which says how a position may change
-    same       not at all
-    from_to    from one set to another
-    blocks     within a block
-    near       within reach
-    shapes     the sets of edges that families of secrets are made of
+    relations  how a position may change: not at all, from one set to another, within reach, within a block
+    shapes     the sets of edges that families of secrets are made of, and positions that no predicate tells apart
     boxes      which records edges lead to
     chains     the shortest chain of edges between two records
 """

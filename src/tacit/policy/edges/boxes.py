@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.relations import Relation
 
 Places: TypeAlias = dict[Axis, int]  # a position for each axis
 Box: TypeAlias = dict[Axis, Intervals]

@@ -31,11 +31,9 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.edges.boxes import EFFORT, BoxMove, Leg, Places, TooMany, are_listed, listed_legs, shortest_legs
-from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.near import Near
-from tacit.policy.edges.relation import Relation
-from tacit.policy.edges.shapes import EdgeShape, Metric
+from tacit.policy.edges.relations import Near, Relation
+from tacit.policy.edges.shapes import EdgeShape, Metric, axes_of, cells, holds
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 

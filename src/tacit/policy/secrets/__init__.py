@@ -1,21 +1,16 @@
-"""What must stay secret: families of directed edges `hidden -> cover` between records, a module each.
+"""What must stay secret: families of directed edges `hidden -> cover` between records.
 
 In reading order:
 
-    family             every behaviour of a family
-    all_records        everything: any record looks like any other
-    one_attribute      attributes: records that differ in one of them
-    blocks             partition: values in one block
-    distance           within: values up to a distance
-    sensitive_values   values: these look like any other
-    sensitive_records  records: these people look like anybody
-    listed_pairs       pairs: an explicit list
-    taking_part        taking_part: being in the data
-    some_people        the edges of a family that start at some people only: `where`
-    picked_records     records that a predicate picks
-    union              several families together
+    family            every behaviour of a family
+    combined          several families together; the edges of one that start at some people only: `where`
+    attribute_values  attributes: records that differ in one of them; values: these look like any other
+    whole_records     everything; records: these people look like anybody; taking_part: being in the data
+    blocks            partition: values in one block
+    distance          within: values up to a distance
+    listed_pairs      pairs: an explicit list
 
-A new family is a module and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
+A new family is a class and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
 """
 
 from __future__ import annotations
@@ -26,17 +21,13 @@ from typing import Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.secrets.all_records import Everything
+from tacit.policy.secrets.attribute_values import Attributes, SensitiveValues, values
 from tacit.policy.secrets.blocks import Partition, exact_width
+from tacit.policy.secrets.combined import SomePeople, Union
 from tacit.policy.secrets.distance import METRICS, Within, within
 from tacit.policy.secrets.family import Secrets, restricted_to
 from tacit.policy.secrets.listed_pairs import Pairs, pairs
-from tacit.policy.secrets.one_attribute import Attributes
-from tacit.policy.secrets.sensitive_records import SensitiveRecords
-from tacit.policy.secrets.sensitive_values import SensitiveValues, values
-from tacit.policy.secrets.some_people import SomePeople
-from tacit.policy.secrets.taking_part import TakingPart
-from tacit.policy.secrets.union import Union
+from tacit.policy.secrets.whole_records import Everything, SensitiveRecords, TakingPart
 from tacit.policy.where import Where
 from tacit.policy.where import where as read_predicate
 

@@ -11,12 +11,10 @@ from typing import Any, ClassVar, Final
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges.blocks import Blocks
-from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Blocks, FromTo
 from tacit.policy.edges.shapes import EdgeShape
-from tacit.policy.files.spec import PART, Key, Keys, Row, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import PART, Key, Keys, Row, Schema, together
 from tacit.policy.secrets.family import (
     ExamplePair,
     Fields,
@@ -27,6 +25,7 @@ from tacit.policy.secrets.family import (
     read_names,
     read_value,
 )
+from tacit.policy.yaml_entries import YamlEntry
 
 _POSITIVE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0}
 _VALUES: Final[Schema] = {"type": "array", "items": PART}

@@ -11,12 +11,10 @@ from typing import Any, ClassVar, Final
 from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges.near import Near
-from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.relations import Near, Relation
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves, Metric
-from tacit.policy.files.spec import NAMES, Key, Keys, Row, together
-from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
+from tacit.policy.keys import NAMES, Key, Keys, Row, together
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     ExamplePair,
@@ -32,6 +30,7 @@ from tacit.policy.secrets.family import (
     restricted_to,
 )
 from tacit.policy.where import Where
+from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
 
 METRICS: Final = ("l1", "l2", "linf")
 # short exponents only: the exact fraction of 1e999999999 would not fit into memory

@@ -18,13 +18,13 @@ from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import FromTo
 from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves
-from tacit.policy.files.spec import PREDICATE, Row, Schema, mapping
-from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
+from tacit.policy.keys import PREDICATE, Row, Schema, mapping
 from tacit.policy.where import Where, where
+from tacit.policy.yaml_entries import YamlEntry
 
 Fields: TypeAlias = dict[str, Value]
 MOST_NAMES = 3  # attributes of one family that get examples of their own
@@ -87,7 +87,7 @@ class Secrets(ABC):
         settle(self)
 
     def __or__(self, other: Secrets) -> Secrets:
-        from tacit.policy.secrets.union import Union
+        from tacit.policy.secrets.combined import Union
 
         if not isinstance(other, Secrets):
             raise PolicyError(
@@ -128,7 +128,7 @@ class Secrets(ABC):
 
     def only_for(self, people: Where) -> Secrets:
         """Return those of these edges whose hidden record satisfies a predicate: nobody else has such a secret."""
-        from tacit.policy.secrets.some_people import SomePeople
+        from tacit.policy.secrets.combined import SomePeople
 
         return SomePeople(self, people)
 

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Final, TypeAlias
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import FromTo
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves
-from tacit.policy.files.spec import ANY, PART, Row, Schema, two
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.keys import ANY, PART, Row, Schema, two
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     ExamplePair,
@@ -28,6 +27,7 @@ from tacit.policy.secrets.family import (
     restricted_to,
 )
 from tacit.policy.where import Where
+from tacit.policy.yaml_entries import YamlEntry
 
 _SIDE: Final[Schema] = {
     "anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]

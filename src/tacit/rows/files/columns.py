@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from tacit.errors import DataRefused, Unread, path_words, system_reason
-from tacit.policy.files.yaml_entries import TABLE_NAMES
+from tacit.policy.yaml_entries import TABLE_NAMES
 from tacit.rows.files.identity import each_once
 from tacit.rows.files.kinds import is_csv, not_utf8, refuse_other_files, shown_path
 from tacit.rows.guard import closed

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import DataRefused
-from tacit.policy.files.yaml_entries import CSV_NAMES, TABLE_NAMES
+from tacit.policy.yaml_entries import CSV_NAMES, TABLE_NAMES
 
 _ENDINGS: Final = "must end in .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")

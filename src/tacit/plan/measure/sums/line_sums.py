@@ -49,7 +49,7 @@ class LineSums(GridSums, LineEntries):
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
 
     >>> from tacit.plan.measure.sums.strategy import GridStrategy
-    >>> moves = LineMoves((6,), reach=5, leaves=False)
+    >>> moves = LineMoves((6,), reach=5, may_enter_or_leave=False)
     >>> sums = LineSums.on("age", None, Weighted(GridStrategy((1, 3)), (Fraction(1, 4), Fraction(1, 4))), moves)
     >>> exact = sums.of_counts(np.array([1, 0, 2, 5, 1, 1]))
     >>> exact.tolist(), sums.running(exact).round(9).tolist()
@@ -96,17 +96,17 @@ class LineSums(GridSums, LineEntries):
 
     # ---- what it costs, and what follows
 
-    def changes(self, reach: int, *, leaves: bool = False) -> list[tuple[int, ...]]:
+    def changes(self, reach: int, *, may_enter_or_leave: bool = False) -> list[tuple[int, ...]]:
         """Return how much people who move so change the noisy groups in all; a row for each kind of move."""
         pairs = ((reach, 0),) if reach else ()
-        return self.strategy.changes(GridMoves(self.segments, pairs, leaves, self.has_totals))
+        return self.strategy.changes(GridMoves(self.segments, pairs, may_enter_or_leave, self.has_totals))
 
     def loss(self, moves: LineMoves) -> Fraction | float:
         """Return the largest loss of the noise along edges that move people so; inf if the sums do not fit them."""
-        if moves.segments != self.segments[0] or (moves.leaves and self.has_totals):
+        if moves.segments != self.segments[0] or (moves.may_enter_or_leave and self.has_totals):
             return inf
         exact = (0,) * int(self.has_totals)
-        rows = self.changes(moves.reach, leaves=moves.leaves)
+        rows = self.changes(moves.reach, may_enter_or_leave=moves.may_enter_or_leave)
         return max((self.noise.loss_of((*row, *exact)) for row in rows), default=Fraction(0))
 
     def running(self, entries: Floats) -> Floats:
@@ -138,7 +138,7 @@ class LineSums(GridSums, LineEntries):
 
     @property
     def _moves(self) -> GridMoves:
-        return GridMoves(self.segments, (), leaves=not self.has_totals, has_totals=self.has_totals)
+        return GridMoves(self.segments, (), may_enter_or_leave=not self.has_totals, has_totals=self.has_totals)
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class LineSumsResponse:
     def _of_one(self, *, falls: bool) -> Jump:
         if self.sums.has_totals:
             raise TypeError(self)  # sums for people who stay: the counts at the ends would give them away
-        cells, ramps = self._split(self.sums.changes(0, leaves=True)[0])
+        cells, ramps = self._split(self.sums.changes(0, may_enter_or_leave=True)[0])
         return self._jump(0 if falls else cells, cells if falls else 0, ramps, falls=falls)
 
     def _split(self, row: tuple[int, ...]) -> tuple[int, int]:

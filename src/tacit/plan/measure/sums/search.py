@@ -73,7 +73,7 @@ def listed_change(moves: GridMoves, workload: Workload) -> int:
     """
     if moves.coupled is not None:
         return moves.coupled * workload.deepest
-    return max(workload.widest if moves.pairs else 0, workload.deepest if moves.leaves else 0)
+    return max(workload.widest if moves.pairs else 0, workload.deepest if moves.may_enter_or_leave else 0)
 
 
 class _StrategySearch:
@@ -115,7 +115,7 @@ class _StrategySearch:
         guesses = [(max(usual, 2),) * (levels - 1)]
         if levels == 2:
             guesses += [(side,) for side in (SIDES if self.is_grid else (usual // 2, 2 * usual))]
-        if self.moves.leaves:  # all together, whose number is not exact
+        if self.moves.may_enter_or_leave:  # all together, whose number is not exact
             guesses += [(*guess[1:], -(-self.longest // math.prod(guess[1:]))) for guess in guesses[:1]]
         return self.improved([(guess, (0, 0)) for guess in guesses], FOLLOWED)
 
@@ -143,7 +143,7 @@ class _StrategySearch:
         sides = tuple(math.prod(steps[:level]) for level in range(len(steps) + 1))
         # a single cell says nothing for a region whose total is exact
         whole = len(steps) > 0 and sides[-1] >= self.longest
-        fits = not whole or (self.moves.leaves and (len(sides) == 2 or sides[-2] < self.longest))
+        fits = not whole or (self.moves.may_enter_or_leave and (len(sides) == 2 or sides[-2] < self.longest))
         if not fits or min(steps, default=2) < 2 or self.ramps(widths) > self.most_ramps:
             return None
         try:
@@ -175,7 +175,7 @@ class _StrategySearch:
         """
         for each in (
             [2 * math.sqrt(far) for far in farthest],
-            [(2 if self.moves.leaves else 0.8) * far for far in farthest],
+            [(2 if self.moves.may_enter_or_leave else 0.8) * far for far in farthest],
         ):
             x, y = (
                 min(max(1, round(width)), max(part)) if far else 0

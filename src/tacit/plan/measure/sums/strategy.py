@@ -66,7 +66,7 @@ class GridStrategy:
                     2 * bool((dx and shape[0] > wide) or (dy and shape[1] > high)) for wide, high in region.sides
                 ]
                 found[(*crossed, *(far for far, width in zip((dx, dy), self.ramps, strict=True) if width))] = None
-            if moves.leaves:
+            if moves.may_enter_or_leave:
                 ends = [length for length, width in zip(shape, self.ramps, strict=True) if width]
                 found[(*([1] * len(self.sides)), *ends)] = None
         return list(found)

@@ -1,24 +1,77 @@
-"""The secrets of some people: a family's edges, but only those whose hidden record satisfies a predicate.
+"""Families made of families: several together, or the edges of one that start at some people only.
 
-An edge `hidden -> cover` of the family is one here if `hidden` satisfies the predicate; `cover` may be anybody. Whoever
-the predicate does not pick has no such secret (Blowfish's privacy-agnostic people). Where an edge changes what the
-predicate asks about, its cover may lie outside, and then the way back is no edge.
+An edge `hidden -> cover` of a family is one of some people if `hidden` satisfies their predicate; `cover` may be
+anybody. Whoever the predicate does not pick has no such secret (Blowfish's privacy-agnostic people). Where an edge
+changes what the predicate asks about, its cover may lie outside, and then the way back is no edge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record, positions
-from tacit.policy.edges.shapes import EdgeShape
-from tacit.policy.files.spec import Row
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.edges.shapes import Absence, EdgeShape, axes_of, cells, holds
+from tacit.policy.keys import Row
 from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets
-from tacit.policy.secrets.picked_records import is_picked, record_with, why_nobody
-from tacit.policy.where import Where
+from tacit.policy.where import Test, Where
+from tacit.policy.yaml_entries import YamlEntry
+
+
+@dataclass(frozen=True)
+class Union(Secrets):
+    """The edges of all its members."""
+
+    members: tuple[Secrets, ...]
+    keyword: ClassVar[str] = "union"
+
+    def families(self) -> tuple[Secrets, ...]:
+        return self.members
+
+    def check(self, domain: Domain) -> None:
+        if not self.members:
+            raise PolicyError("must protect something", key="secrets", given=[], fix="Write tc.secrets.everything().")
+        for member in self.members:
+            member.check(domain)
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether some member has the edge."""
+        return any(member.has_edge(domain, hidden, cover) for member in self.members)
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return the shapes of all members."""
+        return [shape for member in self.members for shape in member.shapes(domain)]
+
+    def absences(self, domain: Domain) -> list[Absence]:
+        """Return the edges to and from absence of all members."""
+        return [absence for member in self.members for absence in member.absences(domain)]
+
+    def only_for(self, people: Where) -> Secrets:
+        """Return the union of what is left of every member."""
+        return Union(tuple(family for member in self.members for family in member.only_for(people).families()))
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return what the members keep."""
+        kept = [found for member in self.members if (found := member.without_attributes(names, domain)) is not None]
+        return Union(tuple(kept)) if kept else None
+
+    def canonical(self, domain: Domain) -> Secrets:
+        """Return the union of the canonical members; a union of one is that one."""
+        members = tuple(family for member in self.members for family in member.canonical(domain).families())
+        return members[0] if len(members) == 1 else Union(members)
+
+    def document(self) -> Any:
+        return [member.document() for member in self.members]
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        """Refuse: a union is a list, and has no word."""
+        raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
+
+    def promise(self, domain: Domain) -> Promise:
+        return Promise("; and ".join(member.words(domain) for member in self.members))
 
 
 @dataclass(frozen=True)
@@ -126,3 +179,47 @@ class SomePeople(Secrets):
                     yield replace(found, if_not=f"the first does not satisfy {self.where}")
                     if not wanted:
                         break
+
+
+_MOST_CELLS: Final = 20_000  # combinations tried to find a record that a predicate picks
+
+
+def record_with(domain: Domain, test: Test, base: Fields | None = None, *, picked: bool = True) -> Fields | None:
+    """Return a record that a predicate picks (or does not pick); None if none was found."""
+    return _looked_for(domain, test, base, picked=picked)[0]
+
+
+def why_nobody(domain: Domain, people: Where) -> str:
+    """Say that no record satisfies a predicate; the empty text if one does, or may."""
+    found, is_sure = _looked_for(domain, people.compile(domain), None, picked=True)
+    return f"no record satisfies {people}" if found is None and is_sure else ""
+
+
+def _looked_for(domain: Domain, test: Test, base: Fields | None, *, picked: bool) -> tuple[Fields | None, bool]:
+    """Return a record, or None and whether there surely is none.
+
+    Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
+    """
+    start = base or {name: attribute.usual() for name, attribute in domain.attributes}
+    if is_picked(domain, test, start) == picked:
+        return start, True
+    split = axes_of([test])
+    for tried, cell in enumerate(cells(split)):
+        if tried == _MOST_CELLS:
+            return None, False
+        if holds(test, cell) != picked:
+            continue
+        record = dict(start)
+        for name, attribute in domain.attributes:
+            record[name] = attribute.moved_into(name, start[name], {split[axis][0]: cell[axis] for axis in cell})
+        try:
+            domain.record(record)
+        except PolicyError:
+            continue  # more items than one person may have
+        return record, True
+    return None, True
+
+
+def is_picked(domain: Domain, test: Test, record: Fields) -> bool:
+    """Say whether a predicate picks a record."""
+    return test.of_record(positions(domain, domain.record(record)))

@@ -17,13 +17,12 @@ from typing import Any, Final
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain
 from tacit.policy.edges.chains import distance
-from tacit.policy.edges.classes import axes_of
-from tacit.policy.edges.shapes import Absence
+from tacit.policy.edges.shapes import Absence, axes_of
 from tacit.policy.knowledge import Known
+from tacit.policy.pair import record_words
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
 from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly
-from tacit.policy.words.pair import record_words
 
 _MOST_EXAMPLES: Final = 12  # of each kind
 _WIDTH: Final = 100

@@ -13,9 +13,9 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.chains import Distance
-from tacit.policy.files.yaml_entries import YamlSource
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets.family import plain
+from tacit.policy.yaml_entries import YamlSource
 
 NOBODY: Final = "absent"  # somebody who is not in the data
 _MOST_LISTED: Final = 1000  # records of a chain in a document

@@ -15,12 +15,12 @@ from typing import Any, Final
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, together
-from tacit.policy.files.yaml_entries import YamlEntry, YamlSource, write_yaml
+from tacit.policy.keys import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, together
 from tacit.policy.knowledge import FACTS, Known, KnownMarginal
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
 from tacit.policy.where import where
+from tacit.policy.yaml_entries import YamlEntry, YamlSource, write_yaml
 
 
 def load_policy(path: str | Path) -> Policy:

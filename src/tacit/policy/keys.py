@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias, get_type_hints
 
 from tacit.errors import nearest
-from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.yaml_entries import YamlEntry
 
 Schema: TypeAlias = dict[str, Any]
 TEXT: Final[Schema] = {"type": "string", "minLength": 1}
