@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from tacit.ledger.store.chain import Seal
+from tacit.ledger.chain import Seal
 
 
 def as_older(where: str, key: str | None = None, *, version: int = 2) -> None:

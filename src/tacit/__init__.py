@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tacit.errors import PolicyError as PolicyError
     from tacit.errors import Refused as Refused
     from tacit.errors import TacitError as TacitError
-    from tacit.ledger.clauses.applications import Applications as Applications
+    from tacit.ledger.applications import Applications as Applications
     from tacit.ledger.ledger import Ledger as Ledger
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
@@ -99,7 +99,7 @@ _MODULES: Final = {
         "Refused",
         "TacitError",
     ],
-    "ledger.clauses.applications": ["Applications"],
+    "ledger.applications": ["Applications"],
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
     "plan.explain": ["Explanation", "explain"],

@@ -14,8 +14,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 import tacit as tc
-from tacit.ledger.clauses import leakage as leakage_book
-from tacit.ledger.clauses.leakage import RecordsShown
+from tacit.ledger import clauses
+from tacit.ledger.clauses import RecordsShown
 from tacit.plan.leakage.shown import Shown
 
 FORK = multiprocessing.get_context("fork")
@@ -54,7 +54,7 @@ def ask(where: str, shown: Shown, start: Any, told: Any) -> None:
 
 @pytest.mark.parametrize("patience", [pytest.param(0, marks=pytest.mark.slow), 20])
 def test_racing_processes_keep_the_limit_together(where: str, patience: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leakage_book, "PATIENCE", patience)  # with none, everything is weighed while others wait
+    monkeypatch.setattr(clauses, "PATIENCE", patience)  # with none, everything is weighed while others wait
     ledger = tc.Ledger(where)
     ledger.grant(dataset="rooms", epsilon=100)
     ledger.limit_leakage(dataset="rooms", applications=limits())
@@ -87,23 +87,23 @@ def test_what_was_shown_between_weighing_and_charging_is_seen(
 
     Whoever has lost as often as that waits no longer, and works it out while others wait.
     """
-    monkeypatch.setattr(leakage_book, "PATIENCE", patience)
+    monkeypatch.setattr(clauses, "PATIENCE", patience)
     ledger, wanted, large = tc.Ledger(where), limits(), Fraction(1)
     ledger.grant(dataset="rooms", epsilon=100)
     ledger.limit_leakage(dataset="rooms", applications=wanted)
     arrival, leaving = Shown("lighting", "arrival", large), Shown("space", "leaving", large)
     assert max(wanted.standing([one])[0].leakage for one in (arrival, leaving)) <= 0.4
     assert wanted.standing([arrival, leaving])[0].leakage > 0.4
-    prepare, looks = leakage_book.RecordsShown.prepare, []
+    prepare, looks = clauses.RecordsShown.prepare, []
 
-    def slowly(showing: leakage_book.RecordsShown, *where_it_is: Any) -> None:
+    def slowly(showing: clauses.RecordsShown, *where_it_is: Any) -> None:
         prepare(showing, *where_it_is)
         looks.append(showing)
         if len(looks) == 1:
             other = tc.Ledger(where)
             other.reserve(dataset="rooms", charges=[(large, "other")], clauses=[RecordsShown((leaving,), wanted)])
 
-    monkeypatch.setattr(leakage_book.RecordsShown, "prepare", slowly)
+    monkeypatch.setattr(clauses.RecordsShown, "prepare", slowly)
     with pytest.raises(tc.BudgetExceeded, match="leakage of both"):
         ledger.reserve(dataset="rooms", charges=[(large, "own")], clauses=[RecordsShown((arrival,), wanted)])
     assert len(looks) == 3  # our own, the other's, and our own again

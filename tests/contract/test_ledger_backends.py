@@ -16,12 +16,10 @@ from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.ledger.clauses.coins import RaisedCoins
-from tacit.ledger.clauses.contents import Kept
-from tacit.ledger.clauses.leakage import RecordsShown
-from tacit.ledger.clauses.tables import TableNote
+from tacit.ledger.clauses import RecordsShown, TableNote
+from tacit.ledger.coins import Kept, RaisedCoins
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.store.schema import METADATA
+from tacit.ledger.schema import METADATA
 from tacit.plan.leakage.shown import Shown
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.ledger.store.chain import LedgerEntry
+from tacit.ledger.chain import LedgerEntry
 from tacit.monitor.history import History
 from tacit.release import session
 

@@ -19,7 +19,7 @@ import pytest
 import tacit as tc
 from tacit.monitor import monitor
 from tacit.monitor.alarm import NO_VALUE
-from tacit.monitor.events.columns import Events
+from tacit.monitor.events import Events
 
 T, WINDOW, STEPS = 2, 2, 4
 VALUES = (T, T + 1, T + 3)

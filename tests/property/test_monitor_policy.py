@@ -22,8 +22,7 @@ import pytest
 import tacit as tc
 from tacit.monitor import checks, monitor
 from tacit.monitor.alarm import NO_VALUE
-from tacit.monitor.events.columns import Events
-from tacit.monitor.events.reader import read_events
+from tacit.monitor.events import Events, read_events
 
 T, WINDOW, STEPS, EPSILON = 1, 2, 4, 1.0
 NAMES = ("gym", "cafe")

@@ -26,7 +26,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, PlanError, nearest
 from tacit.jobs.case_dependence import DEPENDENCE, read_dependence, read_value
 from tacit.jobs.job_file import PLANNED, RELEASES, Job, JobRelease, job_below, open_job, rows_below, schema_of_jobs
-from tacit.ledger.clauses.applications import Applications
+from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Final
 
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
-from tacit.ledger.clauses.applications import Applications
+from tacit.ledger.applications import Applications
 from tacit.ledger.input import checked_name
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema, read_query

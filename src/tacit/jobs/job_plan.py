@@ -29,8 +29,8 @@ from tacit.rows.files.contents import FileContents
 from tacit.rows.files.headers import known_columns
 
 if TYPE_CHECKING:
-    from tacit.ledger.clauses.applications import Applications
-    from tacit.ledger.clauses.tables import TableNote
+    from tacit.ledger.applications import Applications
+    from tacit.ledger.clauses import TableNote
     from tacit.ledger.ledger import Ledger
     from tacit.release.budget import Purse
 
@@ -164,8 +164,8 @@ def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
         yield None
         return
     # here, not above: a database takes long to load, and a job that has none is planned without
+    from tacit.ledger.address import address_of
     from tacit.ledger.ledger import Ledger
-    from tacit.ledger.store.address import address_of
 
     file = address_of(job.ledger).file
     if (

@@ -33,13 +33,16 @@ from tacit.ledger.accounts import (
     Receipt,
     Run,
     RunningSum,
+    Statement,
     holder_name,
     policy_name,
+    stated,
 )
-from tacit.ledger.clauses.applications import Applications, Standing
-from tacit.ledger.clauses.clause import Clause
-from tacit.ledger.clauses.coins import CoinState, Contents, KeptCoins
-from tacit.ledger.clauses.leakage import Limits, last_standing, shown_before
+from tacit.ledger.applications import Applications, Standing
+from tacit.ledger.chain import TOTAL, LedgerEntry, Seal, odd_run
+from tacit.ledger.clauses import Clause, Limits, last_standing, shown_before
+from tacit.ledger.coins import CoinState, Contents, KeptCoins
+from tacit.ledger.database import Store
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -47,15 +50,10 @@ from tacit.ledger.input import (
     checked_policy,
     exact_epsilon,
 )
-from tacit.ledger.payment import Payment
-from tacit.ledger.rules import LedgerRules
-from tacit.ledger.statement import Statement, stated
-from tacit.ledger.store.book import Book
-from tacit.ledger.store.chain import TOTAL, LedgerEntry, Seal, Verification, odd_run
-from tacit.ledger.store.database import Store
-from tacit.ledger.store.page import Page
-from tacit.ledger.store.schema import ACCOUNTS, ENTRIES, RUNS
-from tacit.ledger.store.verification import verified
+from tacit.ledger.page import Book, Page
+from tacit.ledger.payment import LedgerRules, Payment
+from tacit.ledger.schema import ACCOUNTS, ENTRIES, RUNS
+from tacit.ledger.verification import Verification, verified
 from tacit.plan.leakage.shown import Shown
 
 __all__ = ["Account", "Ledger", "LedgerEntry", "Receipt", "Run", "Statement", "Verification", "exact_epsilon"]
@@ -433,7 +431,7 @@ class Ledger:
     def verify(self) -> Verification:
         """Walk the hash chain from the first entry to the head row, add all sums up again, and look at every seal.
 
-        Reads everything; see `tacit.ledger.store.verification` for what can and cannot be found.
+        Reads everything; see `tacit.ledger.verification` for what can and cannot be found.
         """
         return self._store.read(lambda db: verified(db, self._seal)[0], anyhow=True)
 

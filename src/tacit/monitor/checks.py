@@ -17,7 +17,7 @@ import numpy as np
 from tacit.amounts import shown
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.ledger.ledger import Ledger
-from tacit.monitor.events.columns import EventColumns
+from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram

@@ -68,7 +68,6 @@ _SETTINGS: Final = (
     "cache_size = -65536",  # KiB: a million people at once
 )
 _HOW_IT_IS_READ: Final = ("columns", "clock")  # may still be put right as long as nothing was read
-FOREVER: Final = 2**62
 
 
 @dataclass(frozen=True)
@@ -231,107 +230,6 @@ def alarms_until(db: sqlite3.Connection, step: int) -> list[Alarm]:
 def alarmed_places(db: sqlite3.Connection) -> list[int]:
     """Return the positions that have alarmed."""
     return [place for (place,) in db.execute("SELECT DISTINCT place FROM public_alarms")]
-
-
-def add_visits(db: sqlite3.Connection, visits: Iterable[tuple[int, int, int]]) -> None:
-    """Let visits count: (first step, last step, how many)."""
-    db.executemany(
-        "INSERT INTO private_visits VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits",
-        visits,
-    )
-
-
-def add_to_places(db: sqlite3.Connection, visits: Iterable[tuple[int, int]]) -> None:
-    """Let visits count: (place, how many)."""
-    db.executemany(
-        "INSERT INTO private_places VALUES (?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits", visits
-    )
-
-
-def visits_now(db: sqlite3.Connection, step: int) -> int:
-    """Return how many visits count at a step."""
-    found = db.execute("SELECT sum(visits) FROM private_visits WHERE first <= ? AND last >= ?", (step, step)).fetchone()
-    return int(found[0] or 0)
-
-
-def visits_by_place(db: sqlite3.Connection) -> list[tuple[int, int]]:
-    """Return how many visits count at each place that has any."""
-    return db.execute("SELECT place, visits FROM private_places").fetchall()
-
-
-def expire(db: sqlite3.Connection, step: int) -> None:
-    """Forget what counted before this step and never will again."""
-    db.execute("DELETE FROM private_visits WHERE last < ?", (step,))
-    db.execute("DELETE FROM private_seen WHERE last < ?", (step,))
-    db.execute("DELETE FROM private_covered WHERE last < ?", (step,))
-
-
-def keep_new(
-    db: sqlite3.Connection, asked: Sequence[tuple[str, str | None, int]], *, at_most: int | None, remember: bool
-) -> list[int]:
-    """Return the numbers of the visits that are no duplicate and within the bound of their person; note them.
-
-    A visit is (person, event, last step at which it may count), in the order in which visits of a person are kept;
-    the event None is like no other. What is kept of a person depends on this person's visits alone. `at_most` bounds
-    the visits of a person that are ever kept; `remember` says that the same event may come again.
-    """
-    before = _already(db, "private_people", "person, kept", asked) if at_most is not None else []
-    seen = set(_already(db, "private_seen", "person, event", asked)) if remember else set()
-    many: dict[str, int] = dict(before)
-    known, kept = set(seen), []
-    for number, (person, event, _) in enumerate(asked):
-        if event is not None and (person, event) in known:
-            continue
-        if at_most is not None:
-            if many.get(person, 0) >= at_most:
-                continue
-            many[person] = many.get(person, 0) + 1
-        if event is not None:
-            known.add((person, event))
-        kept.append(number)
-    # in the order of the keys, in which a tree of a million people is built without searching
-    if at_most is not None:
-        changed = sorted({asked[number][0] for number in kept})
-        db.executemany("INSERT OR REPLACE INTO private_people VALUES (?, ?)", ((name, many[name]) for name in changed))
-    if remember:
-        new = sorted((asked[n][0], event, asked[n][2]) for n in kept if (event := asked[n][1]) is not None)
-        db.executemany("INSERT INTO private_seen VALUES (?, ?, ?)", new)
-    return kept
-
-
-def cover_new(db: sqlite3.Connection, asked: Iterable[tuple[str, str, int, int]]) -> list[tuple[int, int]]:
-    """Return the steps, as (first, last), in which visits count that did not count already; note them.
-
-    A visit is (person, event, first step, last step). Visits with one key count once in each step that any of them
-    asks for: if one of them is taken away, others count where they did before and nowhere else.
-    """
-    listed = sorted(set(asked))
-    covered: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for person, event, first, last in _already(db, "private_covered", "person, event, first, last", listed):
-        covered.setdefault((person, event), []).append((first, last))
-    new: list[tuple[str, str, int, int]] = []
-    for person, event, first, last in listed:
-        before = covered.setdefault((person, event), [])
-        pieces = [(first, last)]
-        for start, end in before:
-            halves = ((half, piece) for piece in pieces for half in ((piece[0], start - 1), (end + 1, piece[1])))
-            pieces = [(max(a, low), min(b, high)) for (a, b), (low, high) in halves if max(a, low) <= min(b, high)]
-        before += pieces
-        new += [(person, event, low, high) for low, high in pieces]
-    db.executemany("INSERT INTO private_covered VALUES (?, ?, ?, ?)", sorted(new))
-    return [(low, high) for _, _, low, high in new]
-
-
-def _already(db: sqlite3.Connection, table: str, columns: str, asked: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return what is known about the people who ask."""
-    if db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None:  # noqa: S608 - both are ours
-        return []
-    db.execute("CREATE TEMP TABLE asking (person TEXT PRIMARY KEY) WITHOUT ROWID")
-    try:
-        db.executemany("INSERT INTO asking VALUES (?)", ((name,) for name in sorted({person for person, *_ in asked})))
-        return db.execute(f"SELECT {columns} FROM {table} JOIN asking USING (person)").fetchall()  # noqa: S608
-    finally:
-        db.execute("DROP TABLE asking")
 
 
 # ---- charging once --------------------------------------------------------------------------------------------------

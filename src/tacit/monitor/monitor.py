@@ -52,10 +52,8 @@ from tacit.monitor.alarm import (
     decide_all,
 )
 from tacit.monitor.clock import Clock, as_clock
-from tacit.monitor.counting import MapCounting, PlaceCounting
-from tacit.monitor.events.batches import batch_name
-from tacit.monitor.events.columns import OPTIONAL_TIME, EventColumns, Events, Span
-from tacit.monitor.events.reader import read_events
+from tacit.monitor.counting import MapCounting, PlaceCounting, visits_by_place, visits_now
+from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
 from tacit.monitor.history import (
     History,
     MapVerdict,
@@ -415,7 +413,7 @@ class PlaceMonitor(_Monitor):
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
         if self._is_paused(db, at):
             return []
-        value = decide(journal.visits_now(db, at), self.threshold, self.epsilon, step=self._step)
+        value = decide(visits_now(db, at), self.threshold, self.epsilon, step=self._step)
         return [] if value is None else [Alarm(at, self._position, value)]
 
     def _is_paused(self, db: sqlite3.Connection, at: int) -> bool:
@@ -534,7 +532,7 @@ class MapMonitor(_Monitor):
         if not self._is_asked(at):
             return []
         counts = np.zeros(size_of(self.places.attribute), dtype=np.int64)
-        for place, visits in journal.visits_by_place(db):
+        for place, visits in visits_by_place(db):
             counts[place] = visits
         positions = np.asarray(self.places.positions, dtype=np.int64)
         # noise for every place, also for those that are not answered: how much is drawn depends on nothing

@@ -18,7 +18,7 @@ from typing import Final
 
 from tacit.amounts import shown
 from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW
-from tacit.monitor.events.columns import EventColumns
+from tacit.monitor.events import EventColumns
 from tacit.monitor.history import ALREADY_ALARMED, NOT_ASKED, PAUSED
 
 _REACHED: Final = (

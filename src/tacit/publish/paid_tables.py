@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Ints
 from tacit.errors import InternalError, PlanError, PolicyError, kind_of
-from tacit.ledger.clauses.tables import TableNote
+from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.measure.tally import CellCounts

@@ -14,7 +14,7 @@ Why         Each record is perturbed by itself, and what is published of old rec
             two versions has two estimates, and both together are better than one; only where old records, new ones
             and all of them have the same retention is the sum of both versions what one version would have been.
             Tables beside this one are another matter: a session holds versions against them
-            (`ledger/clauses/tables.py`).
+            (`ledger/clauses.py`).
 Reference   docs/tables.md.
 Checked by  tests/unit/publish/test_table_versions.py, tests/unit/publish/test_published_tables.py.
 """

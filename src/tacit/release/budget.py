@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, LedgerError, PlanError, Refused, TacitError
-from tacit.ledger.clauses.clause import Clause
-from tacit.ledger.clauses.coins import CoinState, Contents, Due, OwnCoins, RaisedCoins, Reached, StateMoved, prices
-from tacit.ledger.clauses.contents import Content
-from tacit.ledger.clauses.tables import TableNote, check_alone
+from tacit.ledger.clauses import Clause, TableNote, check_alone
+from tacit.ledger.coins import CoinState, Content, Contents, Due, OwnCoins, RaisedCoins, Reached, StateMoved, prices
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.leakage.shown import Shown
 from tacit.plan.plans.plan import Plan

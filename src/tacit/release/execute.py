@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError, sealed
-from tacit.ledger.clauses.coins import CoinState
+from tacit.ledger.coins import CoinState
 from tacit.plan.plans.plan import Plan
 from tacit.release.estimate.answers import check_people, count_once
 from tacit.release.results import (  # noqa: F401 - they register what is drawn for their plans

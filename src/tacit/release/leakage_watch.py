@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
-from tacit.ledger.clauses.applications import Applications
-from tacit.ledger.clauses.coin_seals import shown_name
-from tacit.ledger.clauses.leakage import Limits, RecordsShown
+from tacit.ledger.applications import Applications
+from tacit.ledger.chain import shown_name
+from tacit.ledger.clauses import Limits, RecordsShown
 from tacit.ledger.ledger import Ledger
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 from tacit.plan.plans.plan import Plan

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tacit.amounts import as_epsilon
 from tacit.errors import PlanError, kind_of
-from tacit.ledger.clauses.tables import TableNote
+from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
 from tacit.plan.measure.tally import Tally
 from tacit.policy.policy import Policy

@@ -19,8 +19,8 @@ from typing import Any
 
 from tacit.amounts import as_epsilon, shown
 from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
-from tacit.ledger.clauses.applications import Applications
-from tacit.ledger.clauses.coins import Due
+from tacit.ledger.applications import Applications
+from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.explain import Explanation, notebook_cell
 from tacit.plan.plans.plan import Plan

@@ -16,8 +16,8 @@ from tests.joints import Case, joint_with_outcomes, learned_together
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.ledger.clauses.coins import RaisedCoins
-from tacit.ledger.clauses.leakage import RecordsShown
+from tacit.ledger.clauses import RecordsShown
+from tacit.ledger.coins import RaisedCoins
 from tacit.plan.leakage.shown import Shown
 from tacit.rows.files.contents import FileContents
 

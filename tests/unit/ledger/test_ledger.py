@@ -815,7 +815,7 @@ def test_verify_names_the_first_bad_entry_and_the_damage(statements: list[str], 
 
 def rewrite(number: int, key: bytes | None = None, **fields: object) -> None:
     """Change an entry and make its own hash fit again, as someone who knows the format (and the key) could."""
-    from tacit.ledger.store.chain import Seal
+    from tacit.ledger.chain import Seal
 
     with closing(sqlite3.connect("ledger.db")) as db, db:
         db.row_factory = sqlite3.Row

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import LedgerError
+from tacit.ledger.input import look_alike
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.names import look_alike
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_sentence_names_the_spelling_that_is_there(ledger: Ledger) -> None:
 
 def test_old_ledgers_keep_names_that_look_alike(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:
-        before.setattr("tacit.ledger.rules.known_alike", lambda *known: None)
+        before.setattr("tacit.ledger.payment.known_alike", lambda *known: None)
         ledger.grant(dataset="Clinic 1", epsilon=1)
     for name in ("clinic 1", "Clinic 1"):
         ledger.charge(dataset=name, epsilon="1/100", analyst="ana")

@@ -18,16 +18,13 @@ from sqlalchemy import Engine, event
 from tests.older_ledgers import as_older
 
 import tacit as tc
-from tacit.ledger.clauses import leakage as leakage_book
-from tacit.ledger.clauses.leakage import RecordsShown
-from tacit.ledger.clauses.tables import TableNote
+from tacit.ledger import clauses, page
+from tacit.ledger import database as store
+from tacit.ledger.chain import SHOWN, TABLE, place_of
+from tacit.ledger.clauses import RecordsShown, TableNote
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.store import book, page
-from tacit.ledger.store import database as store
-from tacit.ledger.store.chain import SHOWN, TABLE
-from tacit.ledger.store.page import Page
-from tacit.ledger.store.row_seals import place_of
-from tacit.ledger.store.schema import ACCOUNTS, METADATA
+from tacit.ledger.page import Page
+from tacit.ledger.schema import ACCOUNTS, METADATA
 from tacit.plan.leakage.shown import Shown, ShownSoFar, apart, together
 
 KEY = "a key that nobody guesses, 0123456789abcdef"
@@ -384,7 +381,7 @@ def costs(call: Callable[[], None]) -> tuple[int, int]:
         return read[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (page, leakage_book, book):
+        for module in (page, clauses):
             patch.setattr(module, "rows", rows)
         event.listen(Engine, "before_cursor_execute", counted)
         call()

@@ -12,7 +12,7 @@ import pytest
 
 from tacit.errors import LedgerError, TacitError
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.store.schema import ACCOUNTS, ENTRIES, HEAD, RUNS
+from tacit.ledger.schema import ACCOUNTS, ENTRIES, HEAD, RUNS
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 
 import tacit as tc
 from tacit import noise
-from tacit.ledger.clauses.tables import TableNote, check_alone
+from tacit.ledger.clauses import TableNote, check_alone
 
 DOMAIN = tc.Domain(
     {

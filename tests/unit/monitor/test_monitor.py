@@ -19,7 +19,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.monitor import journal, monitor
+from tacit.monitor import counting, journal, monitor
 from tacit.monitor.history import History
 from tacit.report.charts.monitor_chart import monitor_chart
 
@@ -44,12 +44,12 @@ def counted(watched: Any) -> int:
     with watched._journal.transaction() as db:
         last = journal.last_step(db)
         assert last is not None
-        return journal.visits_now(db, last)
+        return counting.visits_now(db, last)
 
 
 def by_place(watched: Any) -> dict[Any, int]:
     with watched._journal.transaction() as db:
-        return {watched.places.label(place): many for place, many in journal.visits_by_place(db)}
+        return {watched.places.label(place): many for place, many in counting.visits_by_place(db)}
 
 
 def alarms_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
@@ -892,7 +892,7 @@ def test_a_fault_of_ours_says_nothing_about_the_events(monkeypatch: pytest.Monke
         raise ValueError("CANARY")
 
     with tc.PlaceMonitor(POLICY, **GYM, person="who") as watched:
-        monkeypatch.setattr(journal, "cover_new", broken)
+        monkeypatch.setattr(counting, "cover_new", broken)
         with pytest.raises(tc.InternalError) as refusal:
             watched.feed(visits(0, who=["CANARY"]))
         assert "CANARY" not in str(refusal.value)

@@ -19,10 +19,8 @@ import pytest
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
 from tacit.monitor.clock import Clock, as_clock
-from tacit.monitor.events.batches import batch_name
-from tacit.monitor.events.columns import EventColumns, Events
-from tacit.monitor.events.identity import identity
-from tacit.monitor.events.reader import read_events
+from tacit.monitor.event_cells import identity
+from tacit.monitor.events import EventColumns, Events, batch_name, read_events
 from tacit.policy.attributes import Categories, Flag, Items
 
 PLACES = Items(["gym", "cafe", "park"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tacit.errors import PlanError
-from tacit.monitor import journal
+from tacit.monitor import counting, journal
 from tacit.monitor.journal import Alarm, Journal, read_published
 
 SETTINGS = {
@@ -123,7 +123,7 @@ def kept(
     opened: Journal, *asked: tuple[str, str | None], at_most: int | None = None, remember: bool = True
 ) -> list[int]:
     with opened.transaction() as db:
-        return journal.keep_new(db, [(*one, 5) for one in asked], at_most=at_most, remember=remember)
+        return counting.keep_new(db, [(*one, 5) for one in asked], at_most=at_most, remember=remember)
 
 
 def test_duplicates_are_kept_once_and_events_without_a_name_each(opened: Journal) -> None:
@@ -144,14 +144,14 @@ def test_what_is_not_remembered_may_come_again(opened: Journal) -> None:
 
 def test_expired_visits_and_their_names_go(opened: Journal) -> None:
     with opened.transaction() as db:
-        journal.add_visits(db, [(0, 2, 3), (1, 4, 1), (0, 2, 2)])
-        assert [journal.visits_now(db, step) for step in range(6)] == [5, 6, 6, 1, 1, 0]
+        counting.add_visits(db, [(0, 2, 3), (1, 4, 1), (0, 2, 2)])
+        assert [counting.visits_now(db, step) for step in range(6)] == [5, 6, 6, 1, 1, 0]
     assert kept(opened, ("a", "x")) == [0]
     with opened.transaction() as db:
-        journal.expire(db, 5)
-        assert journal.visits_now(db, 1) == 1 - 1
+        counting.expire(db, 5)
+        assert counting.visits_now(db, 1) == 1 - 1
         assert db.execute("SELECT count(*) FROM private_seen").fetchone() == (1,)  # until step 5
-        journal.expire(db, 6)
+        counting.expire(db, 6)
         assert db.execute("SELECT count(*) FROM private_seen").fetchone() == (0,)
 
 

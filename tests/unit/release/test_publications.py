@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.ledger.clauses.tables import TableNote
+from tacit.ledger.clauses import TableNote
 from tacit.plan.measure.tally import CellCounts
 from tacit.publish import paid_tables as source
 from tacit.publish.methods.criterion import Channel

@@ -11,7 +11,7 @@ import pytest
 from tests.older_ledgers import as_older
 
 import tacit as tc
-from tacit.ledger.clauses.coins import RaisedCoins, StateMoved
+from tacit.ledger.coins import RaisedCoins, StateMoved
 from tacit.rows.files.contents import FileContents
 
 POLICY = tc.Policy(

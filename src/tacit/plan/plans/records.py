@@ -6,7 +6,7 @@ Guarantee   All releases along the same lines together, however often they are a
 Assumes     `plan/plans/visible_records.py` for one record. With a key, the coin of a line and a key is the same each
             time (`noise/kept_coins.py`), and a record under a key does not change between two askings of one version: a
             new state of the world has a new key, such as the day, or a new version. In a ledger, another file has other
-            coins (`ledger/clauses/coins.py`); frames and queries of one data set are one table. Nothing else that is
+            coins (`ledger/coins.py`); frames and queries of one data set are one table. Nothing else that is
             known couples people (refused otherwise).
             Where an edge changes a key: in no possible data set is a key missing, there twice, or a moment that is no
             day. That is taken as known, and the promise is for edges of one person between such data sets.

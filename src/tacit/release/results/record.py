@@ -33,7 +33,7 @@ from tacit.release.results.number_texts import with_interval
 from tacit.release.results.value_files import side_by_side, write_csv, write_table
 
 if TYPE_CHECKING:
-    from tacit.ledger.clauses.coins import CoinState
+    from tacit.ledger.coins import CoinState
     from tacit.rows.rows import Rows
 
 CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without it is half written

@@ -41,7 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
-from tacit.ledger.names import is_unseen, without_unseen
+from tacit.ledger.input import is_unseen, without_unseen
 from tacit.rows.cells.date_texts import arrow_names
 from tacit.rows.cells.readings import DataColumn
 

@@ -36,7 +36,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
-from tacit.ledger.store.summed import written
+from tacit.ledger.summed import written
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 

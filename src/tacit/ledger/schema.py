@@ -12,12 +12,14 @@ Checked by  tests/unit/ledger/test_ledger_shape.py, tests/contract/test_ledger_b
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlalchemy import Column, Connection, Index, Integer, MetaData, Table, Text, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 SCHEMA_VERSION = 3
-OLDER_VERSIONS = (1, 2)  # read as they are, and sealed as they stand by the first write (`ledger/store/page.py`)
+OLDER_VERSIONS = (1, 2)  # read as they are, and sealed as they stand by the first write (`ledger/page.py`)
 
 METADATA = MetaData()
 
@@ -71,7 +73,7 @@ RUNS = Table(
     Column("state", Text, nullable=False),  # "reserved", "finished" or "lost"
 )
 
-# The secrets of coins that are remembered, and how far each line of them was paid for (`ledger/clauses/coins.py`).
+# The secrets of coins that are remembered, and how far each line of them was paid for (`ledger/coins.py`).
 COINS = Table(
     "tacit_coins",
     METADATA,
@@ -90,7 +92,7 @@ LINES = Table(
     Column("seal", Text, nullable=False),
 )
 
-# What the files of a line held when its coins were used (`ledger/clauses/contents.py`).
+# What the files of a line held when its coins were used (`ledger/coins.py`).
 CONTENTS = Table(
     "tacit_contents",
     METADATA,
@@ -103,7 +105,7 @@ CONTENTS = Table(
     Column("seal", Text, nullable=False),
 )
 
-# What charges rest on beside their accounts, summed up from the entries (`ledger/store/summed.py`).
+# What charges rest on beside their accounts, summed up from the entries (`ledger/summed.py`).
 STATE = Table(
     "tacit_state",
     METADATA,
@@ -113,7 +115,7 @@ STATE = Table(
     Column("body", Text, nullable=False),  # JSON
 )
 
-# One tree of hashes over all rows of the tables below (`ledger/store/row_seals.py`); the head row seals its root.
+# One tree of hashes over all rows of the tables below (`ledger/chain.py`); the head row seals its root.
 SEALS = Table(
     "tacit_seals",
     METADATA,
@@ -137,15 +139,15 @@ def _bare(statement: str) -> str:
     return statement.translate(_UNSAID).casefold()
 
 
+@cache
 def _statements() -> dict[str, str]:
+    """Return the statement that makes each table and index of a ledger in SQLite, bare."""
     dialect = sqlite.dialect()
     found = {table.name: str(CreateTable(table).compile(dialect=dialect)) for table in METADATA.sorted_tables}
     for table in METADATA.sorted_tables:
         found |= {str(index.name): str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes}
     return {name: _bare(statement) for name, statement in found.items()}
 
-
-_SHAPES = _statements()
 
 _STRANGE_IN_POSTGRESQL = text("""
 WITH ours AS (
@@ -172,6 +174,6 @@ def strange(db: Connection) -> str | None:
         # such names are SQLite's own: statistics, and the indexes of primary keys
         if str(name).startswith("sqlite_") and kind in ("table", "index"):
             continue
-        if not isinstance(statement, str) or _SHAPES.get(str(name)) != _bare(statement):
+        if not isinstance(statement, str) or _statements().get(str(name)) != _bare(statement):
             return f"{kind} {str(name)!r}"
     return None

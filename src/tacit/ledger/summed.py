@@ -3,9 +3,9 @@
 Guarantee   What is summed up is what reading all entries of a data set would give: which limits hold, the epsilon that
             each application has reached for each attribute, what was shown along each line of coins, and which tables
             tell about a column. `verify` sums it up again.
-Why         Each appended entry changes the rows that it is about, in its own transaction (`ledger/store/page.py`): sums
+Why         Each appended entry changes the rows that it is about, in its own transaction (`ledger/page.py`): sums
             of what was shown (`plan/leakage/shown.py`) change only by the line that is raised, and whether tables go
-            together is asked column by column. Names that look alike have a skeleton in common (`ledger/names.py`), so
+            together is asked column by column. Names that look alike have a skeleton in common (`ledger/input.py`), so
             that whoever is new is looked up by theirs.
 Checked by  tests/unit/ledger/test_ledger_sealed.py, tests/unit/ledger/test_applications.py,
             tests/unit/ledger/test_tables_together.py.
@@ -18,8 +18,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, Final, Protocol
 
-from tacit.ledger.names import skeletons
-from tacit.ledger.store.chain import LIMITS, SHOWN, TABLE, TOTAL, Stored
+from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TOTAL, Stored
+from tacit.ledger.input import skeletons
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 DATASET, LINE, COLUMN, NAME, CAPPED = "dataset", "line", "column", "name", "capped"
@@ -30,7 +30,7 @@ UNREADABLE: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError
 
 
 class State(Protocol):
-    """Where sums are kept: a transaction (`ledger/store/page.py`), or memory."""
+    """Where sums are kept: a transaction (`ledger/page.py`), or memory."""
 
     def state(self, kind: str, dataset: str, name: str) -> Any:
         """Return a sum as plain data, None if there is none."""

@@ -1,56 +1,194 @@
-"""The secrets that coins of true records are made from, and how far each line of coins was paid for.
+"""The secrets that coins of true records are made from, how far each line was paid for, and what its files held.
 
 Guarantee   A line that was raised to an epsilon was charged for it in the same transaction. What a line has reached
-            counts only with the secret that its coins were made from: where the secret is another one, because it was
-            rotated or lost, every line begins at nothing and is charged anew. So it does for each source that has a
-            name: rows of two files never share a coin, and each file is paid for. A file that holds other rows than
-            those that its coins were made for is refused (`ledger/clauses/contents.py`).
-            With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it knows nothing about its secrets.
-Assumes     Without a key, who may read the ledger may know its secrets: with them, a missing cell whose coin was kept
-            is known to be a secret. Such a ledger is therefore kept as closely as the rows; a file is for its owner
-            alone. Sources of one data set without a name (frames, queries, Spark) are one table: of two tables with the
-            same keys, one would tell the coins of the other. Two such tables have a data set each, or the coins are
-            rotated in between.
-Why         Coins that are remembered follow from one secret for each data set, never printed, and the names of a line
+            counts only with the secret that its coins were made from: under another secret (rotated or lost) every line
+            begins at nothing and is charged anew. Each source with a name has lines of its own: rows of two files never
+            share a coin, and each file is paid for.
+            Coins that were made for some files are used again only where the files hold the same bytes, or, of CSV
+            files, the same and new lines at the end. Anything else is refused before it is charged, and so is a line
+            that was paid for or shown where the ledger does not say what its files held. Files that ended in a refusal,
+            so that nothing of them was shown, may be repaired.
+            With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it learns nothing about its secrets, and
+            so nothing about the files.
+Assumes     Without a key, whoever may read the ledger may know its secrets; with them, a missing cell whose coin was
+            kept is known to be a secret. So the ledger is guarded like the rows: its file is for its owner alone.
+            Sources of one data set without a name (frames, queries, Spark) are one table: of two tables with the same
+            keys, one would tell the coins of the other. Give two such tables a data set each, or rotate in between.
+            That files have changed between two releases may be told. Bytes are compared only where a file was touched:
+            its size, its times or its place on the disk differ. Frames, queries and Spark are not compared: a record
+            under its key must then not change, as `plan/plans/records.py` assumes.
+Why         Kept coins follow from one secret for each data set, never printed, and the names of a line
             (`plan/plans/records.py`) and of the source (`rows/files/columns.py`). With a key the secret is HMAC-SHA-256
-            of a random text that the ledger keeps; seals are of other texts, so that they tell nothing about it. Lines
-            carry a mark of that secret and a seal of the ledger, so that with a key nobody else can raise one, and all
-            rows are under one seal, so that nobody can take one out or put one back (`ledger/store/row_seals.py`). A
-            price
-            is worked out from what was read; if that is no longer so when it is charged, nothing is written and the
-            price is worked out again.
-Reference   RFC 2104 (HMAC).
+            of a random text that the ledger keeps; seals are of other texts, so they tell nothing about it. Lines carry
+            a mark of that secret and a seal, so that with a key nobody else can raise one; all rows are under one seal,
+            so that nobody can take one out or put one back (`ledger/chain.py`). A price is computed from what was read;
+            if that has changed when it is charged, nothing is written and the price is computed again.
+            A gap that is filled later, by the same coin, was a secret before: so files must hold what they held. Equal
+            bytes are equal rows. New lines behind the end of a whole file leave its rows as they were; since no key may
+            occur twice (`release/results/suppress_records.py`), they have keys, and so coins, of their own.
+            What a line's files hold is written in the transaction that charges for it, before rows are opened, and only
+            if nobody else has written meanwhile: so no two processes use one line for different bytes. The longest
+            content counts, so that added lines are compared as well. It is first noted as asked for, then as shown, in
+            a transaction of its own before anything is handed out; that one is refused if somebody has taken the note
+            back meanwhile. Only what nobody was shown is taken back, after a refusal; a process that dies in between
+            leaves it, and files are held to it.
+            Marks are HMAC-SHA-256. Sizes are added to a pad made by SHAKE-256, with a secret of the line that is that
+            of no coin; a pad belongs to one digest, and so to one list of sizes.
+Reference   RFC 2104 (HMAC); NIST FIPS 202 (SHAKE).
 Checked by  tests/unit/ledger/test_ledger_coins.py, tests/unit/rows/test_file_contents.py
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final, Protocol
 
 from sqlalchemy import inspect, select
 
-from tacit.ledger.clauses.clause import Clause
-from tacit.ledger.clauses.coin_seals import at, coin_seal, line_seal, mark_of, secret_of, short, shown_name
-from tacit.ledger.clauses.contents import (
-    NOTHING,
-    Content,
-    Kept,
-    ShownContents,
-    noted_now,
-    read_contents,
-    taken_back,
-    unknown_before,
-    write_contents,
+from tacit.errors import DataRefused
+from tacit.ledger.chain import (
+    LedgerEntry,
+    amount_of,
+    at,
+    coin_seal,
+    content_seal,
+    line_seal,
+    mark_of,
+    secret_of,
+    short,
+    shown_name,
 )
-from tacit.ledger.store.book import Book
-from tacit.ledger.store.chain import LedgerEntry, amount_of
-from tacit.ledger.store.page import Page
-from tacit.ledger.store.schema import COINS, CONTENTS, LINES
-from tacit.ledger.store.summed import LINE
+from tacit.ledger.clauses import Clause
+from tacit.ledger.page import Book, Page
+from tacit.ledger.schema import COINS, CONTENTS, LINES
+from tacit.ledger.summed import LINE
 from tacit.noise.kept_coins import new_secret, secret_for
+
+_SIZE_BYTES: Final = 8
+_ASKED: Final = "asked"
+_SHOWN: Final = "shown"
+_ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has its own coins, and is charged anew.'
+
+
+class Content(Protocol):
+    """What files hold; see `rows/files/contents.py`."""
+
+    @property
+    def stamp(self) -> str:
+        """What changes whenever one of the files is written or replaced."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many bytes each file has."""
+
+    def digest(self, sizes: Sequence[int]) -> str | None:
+        """Return the digest of the files as they were when they had so many bytes; None if they were never so."""
+
+
+@dataclass(frozen=True, repr=False)
+class Kept:
+    """What is kept of the files of a line: marks of their stamp and their digest, and their sizes, hidden."""
+
+    stamp: str
+    digest: str
+    sizes: str
+
+
+NOTHING: Final = Kept("", "", "")  # nothing was shown yet
+
+
+@dataclass(frozen=True, repr=False)
+class ShownContents:
+    """What the files of a line held when it was last shown, and what they hold for whoever is being shown it now."""
+
+    shown: Kept
+    asked: Kept | None = None
+
+
+def noted_now(content: Content, held: ShownContents, secret: bytes) -> Kept | None:
+    """Return what is to be noted of the files of a line, None if they hold what was shown; or refuse them."""
+    stamp = _mark(secret, "stamp", content.stamp)
+    last = held.asked or held.shown
+    if stamp == last.stamp:
+        return held.asked
+    if last != NOTHING:
+        before = content.digest(_sizes(last.sizes, last.digest, secret))
+        if before is None or _mark(secret, "digest", before) != last.digest:
+            raise DataRefused(
+                "the files must hold what they held when these records were last asked for, or CSV files more lines at "
+                "the end: coins are remembered for each key, so that a gap that is filled now would have been a secret",
+                fix=_ANEW,
+            )
+    sizes = content.sizes
+    digest = _mark(secret, "digest", content.digest(sizes) or "")
+    return Kept(stamp, digest, _hidden(sizes, digest, secret))
+
+
+def unknown_before() -> DataRefused:
+    """Return the refusal of files whose coins were used before, where nobody knows what they held then."""
+    return DataRefused(
+        "the files must be known to hold what they held when these records were last asked for, but the ledger does "
+        "not say what that was: an older Tacit wrote it, or it was taken out",
+        fix=_ANEW,
+    )
+
+
+def taken_back() -> DataRefused:
+    """Return the refusal to show what was asked of files that somebody else has asked for differently meanwhile."""
+    return DataRefused(
+        "the files must hold the same for everybody who asks for these records: others have asked meanwhile, when they "
+        "held something else",
+        fix="Ask again: what was paid for costs nothing more.",
+    )
+
+
+def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> dict[str, ShownContents]:
+    """Return what is noted of the files of lines, by their short names; refuse what somebody has changed."""
+    if page.is_older and not inspect(page.db).has_table(CONTENTS.name):
+        return {}
+    found: dict[str, dict[str, Kept]] = {}
+    for row in page.rows(CONTENTS, [(dataset, line, state) for line in lines for state in (_SHOWN, _ASKED)]).values():
+        if row["seal"] != content_seal(row, mark, page.seal):
+            raise page.damaged("what it says of files was changed")
+        found.setdefault(row["line"], {})[row["state"]] = Kept(row["stamp"], row["digest"], row["sizes"])
+    # what is asked for was never noted alone: a row is gone
+    if any(_SHOWN not in states for states in found.values()):
+        raise page.damaged("what it says of files was changed")
+    return {line: ShownContents(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
+
+
+def write_contents(page: Page, dataset: str, line: str, held: ShownContents, mark: str) -> None:
+    """Note what the files of a line held and hold."""
+    for state, kept in ((_SHOWN, held.shown), (_ASKED, held.asked)):
+        if kept is None:
+            page.drop(CONTENTS, (dataset, line, state))
+            continue
+        row = {"dataset": dataset, "line": line, "state": state}
+        row |= {"stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
+        page.put(CONTENTS, {**row, "seal": content_seal(row, mark, page.seal)})
+
+
+def _mark(secret: bytes, what: str, text: str) -> str:
+    return secret_for(secret, f"{what} {text}").hex()
+
+
+def _hidden(sizes: Sequence[int], digest: str, secret: bytes) -> str:
+    plain = b"".join(size.to_bytes(_SIZE_BYTES, "big") for size in sizes)
+    return _padded(plain, digest, secret).hex()
+
+
+def _sizes(sizes: str, digest: str, secret: bytes) -> list[int]:
+    plain = _padded(bytes.fromhex(sizes), digest, secret)
+    return [int.from_bytes(plain[at : at + _SIZE_BYTES], "big") for at in range(0, len(plain), _SIZE_BYTES)]
+
+
+def _padded(text: bytes, digest: str, secret: bytes) -> bytes:
+    pad = hashlib.shake_256(secret_for(secret, f"pad {digest}")).digest(len(text))
+    return bytes(one ^ other for one, other in zip(text, pad, strict=True))
+
 
 Reached = Mapping[str, Fraction]
 Contents = Mapping[str, Kept]

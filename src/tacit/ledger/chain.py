@@ -1,20 +1,28 @@
-"""The chain of entries in a ledger: how an entry is hashed, and what a damaged chain looks like.
+"""Entries of a ledger, the hashes that chain them, and the seals of everything else in it.
 
-Pure functions over stored fields; the database is the business of `store`, the rules of `ledger`.
+Pure functions over stored fields; `ledger/page.py` applies them in a transaction, `ledger/verification.py` to a whole
+ledger.
 
-Guarantee   `examined` finds every entry that was changed, taken out, put in or moved after it was written, unless
-            whoever did it also recomputed every later hash and the head row. With a key nobody can do that without
-            knowing the key; without one, the chain guards against accidents and hasty edits only. Whatever stands in
-            a field, of whatever type and length, it ends with a verdict, in time that is linear in the ledger.
+Guarantee   An entry that was changed, taken out, put in or moved after it was written does not fit its hash, the entry
+            before it or the head row, unless whoever did it also recomputed every later hash and the head row. Of rows
+            that are no entries, a row that was changed, taken out, put in, exchanged or put back from an earlier time
+            does not fit the root that the head row seals. With a key nobody can recompute these without knowing the
+            key; without one, they guard against accidents and hasty edits only.
 Assumes     SHA-256 has no known collisions; the key (`TACIT_LEDGER_KEY`) is kept away from those who can write to
             the database, and is long enough not to be guessed.
-Why         Each hash covers all fields of its entry and the hash before it; the head row holds the last hash and
-            the count under a seal of its own, so a cut tail no longer fits the head.
+Why         Each hash covers all fields of its entry and the hash before it; the head row holds the last hash and the
+            count under a seal of its own, so a cut tail no longer fits the head.
+            All other rows are under one tree of hashes. The place of a row is the hash of its table and key. Rows whose
+            places begin alike are under one node, nodes likewise, and the seal of a node covers what is under it with
+            its places: so the root covers which rows are there and which are not. The head row seals the root together
+            with the last entry, so an old row beside a newer head does not fit. A charge reads the nodes above its
+            rows, at most 16 children each, and no other rows.
 Limits      An old copy of the whole ledger is a good ledger. Keep a receipt's hash elsewhere (a release's
             certificate does) and look for it in `Ledger.entries()`.
 Reference   Haber and Stornetta, How to time-stamp a digital document, Journal of Cryptology 3 (1991).
+            Merkle, A digital signature based on a conventional encryption function, CRYPTO 1987.
 Checked by  tests/unit/ledger/test_ledger.py, tests/unit/ledger/test_ledger_shape.py,
-            tests/contract/test_ledger_backends.py.
+            tests/unit/ledger/test_ledger_sealed.py, tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations
@@ -23,10 +31,13 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from sqlalchemy import Table
 
 NOTHING_BEFORE = "0" * 64
 """What the first entry has as its previous hash."""
@@ -127,20 +138,6 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
-class Verification:
-    """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry.
-
-    `unknown` says what cannot be known of rows that an older Tacit wrote; nothing where there are none.
-    """
-
-    ok: bool
-    entries: int
-    head: str
-    problem: str | None
-    unknown: str = ""
-
-
-@dataclass(frozen=True)
 class Seal:
     """Makes hashes: SHA-256, or HMAC-SHA-256 when there is a key."""
 
@@ -214,52 +211,6 @@ def unfit_head(head: Stored, last: Stored | None, rows: str | None, seal: Seal) 
     return None
 
 
-def examined(
-    head: Stored | None,
-    entries: Callable[[], Iterable[Stored]],
-    accounts: Iterable[Stored],
-    rows: str | None,
-    seal: Seal,
-) -> Verification:
-    """Walk the whole chain, then add the running sums up again.
-
-    Args:
-        head: The head row, or None if it is gone.
-        entries: Called for the entries in the order of their numbers; a second time only after damage was found.
-        accounts: The running sums as they are stored.
-        rows: The root of all rows that are no entries; None in a ledger of an older Tacit.
-        seal: The seal that the ledger was written with.
-    """
-    if head is None:
-        return Verification(
-            ok=False, entries=sum(1 for _ in entries()), head="", problem="missing: the head row is gone"
-        )
-
-    sums, problem, last, seen = AccountSums(), None, None, 0
-    for row in entries():
-        seen += 1
-        if problem is None:
-            odd = odd_field(row, ENTRY_TYPES)
-            problem = damage(row, last, seal) or sums.add(row)
-            if problem is not None and last is None and (why := wrong_key(head, seal)):
-                problem = f"wrong key: {why}"
-            elif problem is not None and not odd and row["number"] == (last["number"] + 1 if last else 1):
-                problem = _moved(row, entries, seal) or problem
-            last = row
-    if problem is None and (why := wrong_key(head, seal)):
-        # With no entry to try the key on, the mark decides; with entries that fit, the mark itself was changed.
-        problem = f"wrong key: {why}" if last is None else "changed: the mark of the key in the head row"
-    problem = problem or unfit_head(head, last, rows, seal) or sums.differ_from(accounts)
-    return Verification(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
-
-
-def with_runs(verdict: Verification, runs: Iterable[Stored]) -> Verification:
-    """Return a verdict on sound entries after a look at what is noted of runs: each of entries that are there."""
-    if any(odd_run(row) or not 1 <= row["first"] <= row["last"] <= verdict.entries for row in runs):
-        return replace(verdict, ok=False, problem="changed: what is noted of a run cannot be read")
-    return verdict
-
-
 def odd_run(row: Stored) -> bool:
     """Say whether what is noted of a run is not what Tacit writes there."""
     return odd_field(row, RUN_TYPES) is not None or row["state"] not in RUN_STATES
@@ -284,87 +235,120 @@ def damage(row: Stored, before: Stored | None, seal: Seal) -> str | None:
     return None
 
 
-def _moved(row: Stored, entries: Callable[[], Iterable[Stored]], seal: Seal) -> str | None:
-    """Return where a row that does not fit its number came from, or None if it fits no number."""
+DEPTH: Final = 3  # nodes above a row, without the root: 4,096 of them hold rows
 
-    def fits(candidate: Stored, number: int) -> bool:
-        return bool(seal.of_entry({**candidate, "number": number}) == candidate["hash"])
+Key = tuple[Any, ...]
+Tree = dict[str, dict[str, str]]
+"""The seals under each node, by their places. The root is ""; a node without anything under it is not there."""
 
-    place = row["number"]
-    if fits(row, place):
+
+def key_of(table: Table, row: Stored) -> Key:
+    """Return the key of a row."""
+    return tuple(row[column.name] for column in table.primary_key)
+
+
+def place_of(table: Table, key: Key) -> str:
+    """Return where a row hangs in the tree, whether it is there or not."""
+    text = json.dumps([table.name, *key], separators=(",", ":"), ensure_ascii=True, default=repr)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def nodes_above(place: str) -> list[str]:
+    """Return the nodes above a place, the root first."""
+    return [place[:length] for length in range(DEPTH + 1)]
+
+
+def row_seal(table: Table, row: Stored, seal: Seal) -> str:
+    """Return the seal of a row."""
+    fields = {column.name: row[column.name] for column in table.columns}
+    return seal.of({"ledger": "row", "table": table.name, "row": fields})
+
+
+def node_seal(under: Mapping[str, str], seal: Seal) -> str:
+    """Return the seal of a node, from what is under it."""
+    return seal.of({"ledger": "rows", "under": dict(under)})
+
+
+def whole(places: Mapping[str, str], seal: Seal) -> Tree:
+    """Return the tree over rows, from the seal of each by its place."""
+    tree: Tree = {"": {}}
+    for place, one in places.items():
+        tree.setdefault(place[:DEPTH], {})[place] = one
+    grown(tree, [node for node in tree if node], seal)
+    return tree
+
+
+def listed(tree: Tree) -> list[dict[str, str]]:
+    """Return a tree as a ledger keeps it."""
+    return [{"place": place, "under": node, "seal": one} for node in tree for place, one in tree[node].items()]
+
+
+def grown(tree: Tree, nodes: Iterable[str], seal: Seal) -> dict[str, str | None]:
+    """Seal nodes that rows hang under anew, and all above them; return what each is now, None if it is gone."""
+    changed: dict[str, str | None] = {}
+    level = sorted(nodes)
+    while level:
+        for node in level:
+            above = tree.setdefault(node[:-1], {})
+            if tree[node]:
+                changed[node] = above[node] = node_seal(tree[node], seal)
+            else:
+                changed[node] = None
+                above.pop(node, None)
+        level = sorted({node[:-1] for node in level} - {""})
+    return changed
+
+
+_CONTENT: Final = ("dataset", "line", "state", "stamp", "digest", "sizes")
+
+
+def at(source: str, line: str) -> str:
+    """Return the name of a line of one source."""
+    return repr((source, line))
+
+
+def short(source: str, line: str) -> str:
+    """Return the name under which a ledger keeps a line of one source."""
+    return hashlib.sha256(at(source, line).encode()).hexdigest()
+
+
+def mark_of(secret: bytes, source: str = "") -> str:
+    """Return what tells coins from those of other secrets and sources, and nothing about them."""
+    return hashlib.sha256(b"mark of coins" + secret + source.encode()).hexdigest()[:32]
+
+
+def shown_name(line: str, mark: str) -> str:
+    """Return the name of a line in what is noted of showings: coins of another secret are another line."""
+    return hashlib.sha256(f"{mark} {line}".encode()).hexdigest()[:32]
+
+
+def secret_of(coin: Stored, seal: Seal) -> bytes | None:
+    """Return the secret that belongs to what a ledger keeps, or None if somebody has changed that.
+
+    With a key the secret is not in the ledger.
+    """
+    kept = coin["secret"]
+    if coin["seal"] != coin_seal(coin["dataset"], kept, seal):
         return None
-    # A renumbered chain is as long as it was, less what was taken out: look as far again as there are entries. The
-    # numbers themselves may be anything by now.
-    longest = 2 * sum(1 for _ in entries()) + 1
-    origin = next((number for number in range(1, longest) if fits(row, number)), None)
-    if origin is None:
-        return None
-    if any(fits(other, place) for other in entries()):
-        return f"reordered: entry {place} was written as entry {origin}"
-    return f"missing: entry {place} is gone, what stands in its place was written as entry {origin}"
-
-
-class AccountSums:
-    """What the accounts must hold, added up from the entries."""
-
-    def __init__(self) -> None:
-        self._granted: dict[tuple[str, str], Fraction] = {}
-        self._spent: dict[tuple[str, str], Fraction] = {}
-        self._policy: dict[tuple[str, str], tuple[str | None, int]] = {}
-
-    def add(self, row: Stored) -> str | None:
-        """Add one entry; return what is wrong with it, or None."""
-        epsilon = amount_of(row["epsilon"])
-        if epsilon is None:
-            return f"changed: entry {row['number']} holds {_short(row['epsilon'])}, which is no epsilon"
-        dataset, analyst = row["dataset"], row["analyst"] or TOTAL
-        if row["kind"] in WITHOUT_COST:
-            return f"changed: entry {row['number']} spends, and its kind does not" if epsilon else None
-        if row["kind"] == "grant":
-            account = (dataset, analyst)
-            self._granted[account] = self._granted.get(account, Fraction(0)) + epsilon
-            self._policy.setdefault(account, (row["policy"], row["number"]))
-            return None
-        if row["policy_text"] is not None:  # the first charge under a policy to a total that had none
-            if self._policy.get((dataset, TOTAL), (None, 0))[0] is not None:
-                return f"changed: entry {row['number']} gives dataset {dataset!r} a second policy"
-            self._policy[dataset, TOTAL] = (row["policy"], row["number"])
-        for account in {(dataset, TOTAL), (dataset, analyst)}:
-            self._spent[account] = self._spent.get(account, Fraction(0)) + epsilon
-        total = (dataset, TOTAL)
-        if self._spent[total] > self._granted.get(total, Fraction(0)):
-            return f"changed: entry {row['number']} charges more than dataset {dataset!r} was granted before it"
-        return None
-
-    def differ_from(self, accounts: Iterable[Stored]) -> str | None:
-        """Return the first account whose running sums are not what the entries add up to, or None."""
-        stored = {}
-        for row in accounts:
-            if name := odd_field(row, ACCOUNT_TYPES):
-                return f"changed: the running sums hold {_short(row[name])} as {name}, which Tacit does not write"
-            stored[row["dataset"], row["analyst"]] = row
-        for account in sorted(self._granted.keys() | self._spent.keys() | stored.keys()):
-            dataset, analyst = account
-            who = f"dataset {dataset[:200]!r}" + (f", analyst {analyst[:200]!r}" if analyst else "")
-            policy, first = self._policy.get(account, (None, None))
-            expected = {
-                "granted": str(self._granted.get(account, Fraction(0))),
-                "spent": str(self._spent.get(account, Fraction(0))),
-                "policy": policy,
-                "first_grant": first,
-            }
-            if account not in stored:
-                return f"changed: the running sums of {who} are gone"
-            for name, value in expected.items():
-                if stored[account][name] != value:
-                    return (
-                        f"changed: the running sums of {who} hold {name} {str(stored[account][name])[:60]}, "
-                        f"the entries add up to {value}"
-                    )
+    if seal.key is not None:
+        kept = seal.of({"ledger": "secret of coins", "dataset": coin["dataset"], "kept": kept})
+    try:
+        return bytes.fromhex(kept)
+    except (ValueError, TypeError):
         return None
 
 
-def _short(value: object) -> str:
-    """Return what somebody has written into a field, as a verdict may repeat it."""
-    text = repr(value[:60] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= 80 else text[:77] + "..."
+def coin_seal(dataset: str, secret: str, seal: Seal) -> str:
+    """Return the seal of what is kept of a secret."""
+    return seal.of({"ledger": "coins", "dataset": dataset, "secret": secret})
+
+
+def line_seal(row: Stored, mark: str, seal: Seal) -> str:
+    """Return the seal of what a line has reached."""
+    fields = {name: row[name] for name in ("dataset", "line", "epsilon", "entry")}
+    return seal.of({"ledger": "line", "mark": mark, **fields})
+
+
+def content_seal(row: Stored, mark: str, seal: Seal) -> str:
+    """Return the seal of what is noted of the files of a line."""
+    return seal.of({"ledger": "content", "mark": mark, **{name: row[name] for name in _CONTENT}})

@@ -1,22 +1,70 @@
-"""What a ledger keeps about applications: the limits that hold for a data set, and what releases have shown of it."""
+"""Clauses: what a charge must keep beside its budget. Here are limits on what applications learn, and tables.
+
+Slow work is prepared before the ledger is locked, from what the ledger says then. The locked transaction uses the
+result only if nothing that it depends on was written since; otherwise it writes nothing, and the work is done again.
+Coins are a clause as well (`ledger/coins.py`).
+
+Guarantee   Limits: `ledger/applications.py`. Tables: where a table of a data set promises the (lambda, delta) criterion
+            about a sensitive column, every other table that tells about this column is refused before anything is
+            charged, whichever comes first and however many processes ask at once, unless it is asked for as one that
+            undoes the promise (`again`).
+Assumes     All tables of these people are charged to one data set of one ledger. Released counts and histograms are not
+            compared with tables.
+Why         The criterion bounds how often one estimate of a frequency is wrong by how much. A second table has noise of
+            its own, so the mean of both is wrong less often: the promise holds for one table alone. A table counts from
+            its charge on, because it is an entry of the chain, written in the locked transaction of the charge. That
+            transaction reads for each column the first table that promises something about it and the first that tells
+            about it: if any table is in the way, one of these is (`ledger/summed.py`).
+Reference   docs/tables.md, docs/decisions/0015-leakage.md.
+Checked by  tests/unit/ledger/test_tables_together.py, tests/unit/ledger/test_applications.py,
+            tests/contract/test_application_races.py.
+"""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from sqlalchemy import select
 
-from tacit.errors import LedgerError, TacitError
-from tacit.ledger.clauses.applications import Applications, Standing
-from tacit.ledger.clauses.clause import Clause, OthersWereFaster
-from tacit.ledger.store.book import Book
-from tacit.ledger.store.chain import LIMITS, SHOWN, LedgerEntry
-from tacit.ledger.store.database import rows
-from tacit.ledger.store.page import Page
-from tacit.ledger.store.schema import ENTRIES
-from tacit.ledger.store.summed import limits_before, seen_before, shown_of, written
+from tacit.errors import LedgerError, PlanError, TacitError
+from tacit.ledger.applications import Applications, Standing
+from tacit.ledger.chain import LIMITS, SHOWN, TABLE, LedgerEntry
+from tacit.ledger.database import rows
+from tacit.ledger.page import Book, Page
+from tacit.ledger.schema import ENTRIES
+from tacit.ledger.summed import COLUMN, limits_before, seen_before, shown_of, written
 from tacit.plan.leakage.shown import Shown, ShownSoFar
+
+
+class OthersWereFaster(Exception):
+    """Others have written since a clause was prepared; leaves the transaction, which writes nothing."""
+
+
+class Clause(ABC):
+    """One thing that a charge must keep. What `check` refuses, nobody is charged for."""
+
+    def prepare(self, book: Book, dataset: str) -> None:  # noqa: B027 - most have nothing to prepare
+        """Work out what takes long, while nobody has to wait; called again after `OthersWereFaster`."""
+
+    @abstractmethod
+    def check(self, page: Page, dataset: str) -> None:
+        """Refuse the charge in the transaction that would make it, before anything is written.
+
+        Raises:
+            OthersWereFaster: If what was prepared is no longer so.
+        """
+
+    @abstractmethod
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Write down what the charge changes, after `check`; return the entry that says so, if there is one.
+
+        `paid` is the last entry that was paid with it, None where nothing had to be paid.
+        """
+
 
 Before = tuple[str | None, ShownSoFar]  # the limits that hold, and what was shown
 
@@ -150,3 +198,65 @@ def _showings(page: Page, dataset: str, *, last: bool = False) -> list[str]:
     if any(page.seal.of_entry(row) != row["hash"] for row in found):
         raise page.damaged("what it says of applications was changed")
     return [row["policy_text"] for row in found]
+
+
+@dataclass(frozen=True)
+class TableNote(Clause):
+    """What a table tells about: its columns, as the rows have them.
+
+    `promises` says whether it keeps a criterion about the sensitive ones, and `again` that it was asked for although
+    other tables may tell about them.
+    """
+
+    public: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    promises: bool
+    again: bool = False
+
+    def undone_by(self, other: TableNote) -> list[str]:
+        """Return the columns that this one promises a criterion about, and the other one tells about."""
+        told = {*other.public, *other.sensitive}
+        return [name for name in self.sensitive if self.promises and name in told]
+
+    def check(self, page: Page, dataset: str) -> None:
+        """Refuse this table where it undoes what an earlier one promises, or an earlier one its own promise."""
+        sums, earlier = page.sums(dataset), {}
+        for column in dict.fromkeys([*self.sensitive, *self.public]):
+            for number, said in (sums.state(COLUMN, dataset, column) or {}).values():
+                earlier[number] = _read(said)
+        check_alone(self, [earlier[number] for number in sorted(earlier)], dataset)
+
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Append what this table tells about."""
+        words = f"published: {self}" + (", which promises a criterion" if self.promises else "")
+        return page.note(TABLE, dataset, analyst, None, (words, written(asdict(self))))
+
+    def __str__(self) -> str:
+        return f"table of {', '.join(self.sensitive)}" + (f" by {', '.join(self.public)}" if self.public else "")
+
+
+def check_alone(new: TableNote, earlier: Sequence[TableNote], dataset: str) -> None:
+    """Refuse a table that undoes what an earlier one promises, or whose own promise an earlier one undoes."""
+    if new.again:
+        return
+    for old in earlier:
+        undone, lost = old.undone_by(new), new.undone_by(old)
+        if not undone and not lost:
+            continue
+        why = (
+            "which promises that no frequency in a group is estimated too well"
+            if undone
+            else "and the criterion asked for would not hold"
+        )
+        raise PlanError(
+            f"must not be in two tables: of data set {dataset!r} there is a {old} already, {why}: both together tell "
+            "more than one",
+            key="sensitive",
+            given=(undone or lost)[0],
+            fix="Nothing was charged and no row was opened. Use that table; or say again=True: then the criterion is "
+            "promised no more, by neither of them, for groups that are in both.",
+        )
+
+
+def _read(said: dict[str, Any]) -> TableNote:
+    return TableNote(**{**said, "public": tuple(said["public"]), "sensitive": tuple(said["sensitive"])})
