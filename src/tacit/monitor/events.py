@@ -31,7 +31,7 @@ from tacit.monitor.clock import Clock
 from tacit.monitor.event_cells import TimeColumn, coded, time_text
 from tacit.policy.attributes import Attribute
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.yaml_entries import TABLE_NAMES
+from tacit.policy.yaml_entries import TABLE_NAMES
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.cells.row_names import person_name
