@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import Case, read_case, read_job_or_case
 from tacit.jobs.job_run import session_of
 from tacit.report.charts.chart_parts import styled

@@ -24,7 +24,7 @@ import numpy as np
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.reconstruction_audits.reconstruction_audit import audit_groups
+from tacit.audit.reconstruction_audit import audit_groups
 from tacit.publish.groups import PersonalGroups, as_columns
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.masked import Masked

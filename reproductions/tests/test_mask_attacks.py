@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
+from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.masked import Masked, MaskLayout
 from tacit_reproductions.document_004.reconstruction import floor_ratios, groups_of, workload

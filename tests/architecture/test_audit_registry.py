@@ -13,10 +13,10 @@ import pytest
 
 import tacit
 from architecture.syntax import imports_of
-from tacit.audit.reconstruction_audits.attacked_tables import attacked_tables
-from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.audit.sampled_audits.sampled_audit import Verdict
+from tacit.audit.selfcheck.attacked_tables import attacked_tables
 from tacit.audit.selfcheck.planted import planted
+from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.audit.selfcheck.registry import MECHANISMS, TABLE
 from tacit.audit.selfcheck.table import names
 from tacit.plan.questions.written import KEYWORDS

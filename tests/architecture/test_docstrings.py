@@ -27,7 +27,7 @@ ALONE = ("monitor/alarm.py", "publish/local.py")
 CALIBRATION = (
     "dependence/suppression.py",
     "dependence/information.py",
-    "audit/exclusion_audits/posterior_bounds.py",
+    "audit/posterior_bounds.py",
     "publish/methods/criterion.py",
     "publish/methods/perturbation.py",
     "publish/paid_tables.py",

@@ -36,7 +36,7 @@ def test_rows_are_grouped_without_a_domain_behind_two_doors() -> None:
     assert asking == {
         "publish/generalise.py",  # says that it is not protected
         "publish/paid_tables.py",
-        "audit/reconstruction_audits/reconstruction_audit.py",
+        "audit/reconstruction_audit.py",
     }
 
 
@@ -52,7 +52,7 @@ def test_every_audit_that_asks_is_marked() -> None:
     entries = {
         "audit/disclosure_audits/disclosures.py",
         "audit/disclosure_audits/yardsticks.py",
-        "audit/reconstruction_audits/reconstruction_audit.py",
+        "audit/reconstruction_audit.py",
         "release/curator/row_check.py",
     }
     assert all("private: str = field(default=PRIVATE" in text_of(name) for name in entries)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
-from tacit.audit.reconstruction_audits.attacked_tables import AttackRow, attacked_tables
-from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
-from tacit.audit.sampled_audits.audit_row import HEADINGS
+from tacit.audit.sampled_audits.subjects import HEADINGS
+from tacit.audit.selfcheck.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.selfcheck.planted import planted
+from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.cli.audit import NEVER
 from tacit.plan.choose import choose

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from cli.shell import inside
-from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import read_case
 from tacit.report.charts.leakage_charts import leakage_charts, leakage_page
 

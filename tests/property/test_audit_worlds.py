@@ -19,9 +19,9 @@ import tacit as tc
 from line_laws import norm
 from parameters import every_two_together, examples
 from strategies import facts, linear_queries, policies
-from tacit.audit.exact_audits import worlds
-from tacit.audit.exact_audits.exact_audit import plan_loss
-from tacit.audit.sampled_audits.neighbour_check import check_neighbours
+from tacit.audit import worlds
+from tacit.audit.exact_audit import plan_loss
+from tacit.audit.worlds import check_neighbours
 from tacit.noise.cube.law import Cube
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.line.law import LineNoise

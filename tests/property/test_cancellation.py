@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit.exclusion_audits.cancellation import cancellations, cancelling_epsilon
+from tacit.audit.exclusion_results import cancellations, cancelling_epsilon
 from tacit.dependence.suppression import Suppression, suppression
 
 JOINTS = 200

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parameters import examples
 from strategies import facts, policies, predicates
-from tacit.audit.exact_audits.worlds import change_along, contributions, neighbours
+from tacit.audit.worlds import change_along, contributions, neighbours
 from tacit.errors import PlanError
 from tacit.plan.choose import choose
 from tacit.plan.questions import histogram

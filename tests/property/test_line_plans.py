@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from parameters import examples
-from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.errors import InternalError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.line.law import LineNoise

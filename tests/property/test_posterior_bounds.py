@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import tacit as tc
 from joints import Case, random_case, weights
-from tacit.audit.exclusion_audits.posterior_bounds import LARGEST_GAP, PosteriorBounds
+from tacit.audit.posterior_bounds import LARGEST_GAP, PosteriorBounds
 
 CASES = [random_case(np.random.default_rng([51, number]), most=3, sizes=(2, 3)) for number in range(8)]
 NAMES = ("arrival", "leaving")

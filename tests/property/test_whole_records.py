@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from brute_force import edges_of, every_record
-from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.noise.kept_coins import name_of_number
 from tacit.plan.plans.visible_records import showing
 from tacit.release.results import suppress_records as released

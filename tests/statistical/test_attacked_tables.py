@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from tacit import noise
-from tacit.audit.reconstruction_audits.attacked_tables import MOST_RIGHT, attacked_tables, estimated
-from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.audit.sampled_audits.sampled_audit import Verdict
+from tacit.audit.selfcheck.attacked_tables import MOST_RIGHT, attacked_tables, estimated
+from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.errors import PlanError
 from tacit.publish.methods.criterion import Channel
 from tacit.publish.methods.perturbation import Uniform

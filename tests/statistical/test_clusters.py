@@ -17,7 +17,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.audit import Verdict
-from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.plan.choose import choose
 from tacit.plan.draws.additive import blur
 from tacit.plan.draws.zoom import draw_stages

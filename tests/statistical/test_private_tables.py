@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit.reconstruction_audits.own_rows import others_say, own_row_gain
-from tacit.audit.reconstruction_audits.reconstruction_attacks import plain_estimates, planted_tables, share_within
+from tacit.audit.reconstruction_audit import others_say, own_row_gain
+from tacit.audit.selfcheck.planted.tables import plain_estimates, planted_tables, share_within
 from tacit.noise.two_scale import TwoScale
 from tacit.publish.groups import PersonalGroups, as_columns
 from tacit.publish.methods.criterion import Channel, Criterion

@@ -15,13 +15,18 @@ planted                                   mistakes on purpose, which the audits 
 
 In reading order:
 
-    exact_audits           the worst loss, computed
-    sampled_audits         what outputs alone show
-    exclusion_audits       what leaving records out gives away where attributes depend on each other
-    disclosure_audits      what noisy answers and tables tell of groups of people
-    reconstruction_audits  how well a few people's values can be estimated from a table
-    questions              questions that are written on a command line
-    selfcheck              our own mechanisms and planted mistakes
+    worlds                records, edges and neighbouring data sets, from the definitions
+    loss                  what an exact audit finds
+    exact_audit           the worst loss, computed
+    possible_worlds       what somebody learns who knows what the policy declares, or more
+    sampled_audits        what outputs alone show
+    exclusion_results     what leaving records out gives away where attributes depend on each other
+    posterior_bounds      the same, to somebody who knows the dependence only roughly
+    exclusion_audit       the audit of it
+    case_audit            the same for a case: every application and coalition, against epsilon and limit
+    disclosure_audits     what noisy answers and tables tell of groups of people
+    reconstruction_audit  how well a few people's values can be estimated from a table
+    selfcheck             our own mechanisms and planted mistakes
 """
 
 from importlib import import_module
@@ -30,12 +35,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
 from tacit.audit.disclosure_audits.ratios import closeness, ratio_cdf
 from tacit.audit.disclosure_audits.yardsticks import SeveralYardsticks, Yardsticks, syntactic
-from tacit.audit.exact_audits.exact_audit import exact
-from tacit.audit.exact_audits.loss import ExactAudit, Loss, Witness
-from tacit.audit.exact_audits.possible_worlds import PosteriorOdds, posterior_odds, steps_among
-from tacit.audit.exclusion_audits.exclusion_audit import Exclusion, exclusion
-from tacit.audit.exclusion_audits.exclusion_results import Freedom, LeakReport, WorstOutcome
-from tacit.audit.reconstruction_audits.reconstruction_audit import ReconstructionAudit, reconstruction
+from tacit.audit.exact_audit import exact
+from tacit.audit.exclusion_audit import Exclusion, exclusion
+from tacit.audit.exclusion_results import Freedom, LeakReport, WorstOutcome
+from tacit.audit.loss import ExactAudit, Loss, Witness
+from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.sampled_audits.releases import release
 from tacit.audit.sampled_audits.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 

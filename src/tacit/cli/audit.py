@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +15,8 @@ from tacit.errors import PlanError, nearest
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit.audit.reconstruction_audits.attacked_tables import AttackRow
-    from tacit.audit.sampled_audits.audit_row import AuditRow
+    from tacit.audit.sampled_audits.subjects import AuditRow
+    from tacit.audit.selfcheck.attacked_tables import AttackRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
 
@@ -28,7 +28,7 @@ NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many sam
 @app.command("list", short_help="Name everything that can be audited without a policy.")
 def show_names(*, as_json: AsJson = False) -> None:
     """Name our mechanisms, the planted leaks, and tables that are attacked."""
-    from tacit.audit.reconstruction_audits.attacked_tables import attacked_tables
+    from tacit.audit.selfcheck.attacked_tables import attacked_tables
     from tacit.audit.selfcheck.planted import planted
     from tacit.audit.selfcheck.registry import MECHANISMS
 
@@ -84,10 +84,9 @@ def audit_job(
     Where several releases look at the coins of the same rows, also all of them, one after the other. Opens no row that
     is to be released, spends nothing: neighbours are made up from the policy.
     """
-    from tacit.audit.sampled_audits.audit_row import audit_subject, audit_whole
     from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audits.sampled_audit import check_power
-    from tacit.audit.sampled_audits.subjects import asked_subject, subject_of
+    from tacit.audit.sampled_audits.subjects import asked_subject, audit_subject, audit_whole, subject_of
     from tacit.jobs.case_file import read_job_or_case
     from tacit.jobs.job_plan import plan_releases
 
@@ -235,19 +234,36 @@ def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -
 def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
-    from tacit.audit.questions import written
-    from tacit.audit.sampled_audits.audit_row import audit_subject
     from tacit.audit.sampled_audits.sampled_audit import check_power
-    from tacit.audit.sampled_audits.subjects import subject_of
+    from tacit.audit.sampled_audits.subjects import audit_subject, subject_of
     from tacit.plan.questions.written import example
     from tacit.policy.policy import Policy
     from tacit.release.planner import Planner
 
     found = Policy.load(policy)
-    query = example(name, found) if ask is None else written(ask, name)
+    query = example(name, found) if ask is None else _question(ask, name)
     plan = Planner(found).plan(query, epsilon)
     check_power(samples, alpha, plan.epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
+
+
+def _question(text: str, keyword: str) -> Any:
+    """Return the question of this kind that is written as in a job file: `histogram: [age]`."""
+    import yaml
+
+    from tacit.plan.questions.written import from_document
+
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError:
+        document = None
+    if document is None:
+        raise PlanError("must be a question", key="ask", given=text, fix="For instance 'histogram: [age]'.")
+    query = from_document(document)
+    if keyword not in (document if isinstance(document, Mapping) else [document]):
+        rule = f"must be a question of the kind {keyword}"
+        raise PlanError(rule, key="ask", given=text, fix="Name that kind instead.")
+    return query
 
 
 def _report(
@@ -259,7 +275,7 @@ def _report(
     then: Callable[[list[AuditRow | AttackRow]], Any] = lambda done: None,
 ) -> int:
     """Audit one after the other, show the tables, and say whether all is as it must be."""
-    from tacit.audit.sampled_audits.audit_row import HEADINGS
+    from tacit.audit.sampled_audits.subjects import HEADINGS
 
     done: list[AuditRow | AttackRow] = []
     with progress("auditing", as_json=as_json) as on_progress:

@@ -12,7 +12,7 @@ from tacit.cli.screen import AsJson, command, note, show, show_json
 from tacit.errors import PlanError, Refused
 
 if TYPE_CHECKING:
-    from tacit.audit.exclusion_audits.case_audit import CaseAudit
+    from tacit.audit.case_audit import CaseAudit
     from tacit.jobs.case_file import Case
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
@@ -31,7 +31,7 @@ def audit_exclusion(
     Spends nothing, and opens no private row unless the case has them counted (`unprotected: true`). Epsilons are those
     of the case, or those planned under its limit.
     """
-    from tacit.audit.exclusion_audits.case_audit import HEADINGS, audit_case
+    from tacit.audit.case_audit import HEADINGS, audit_case
     from tacit.jobs.case_file import read_case
 
     found = audit_case(read_case(case))

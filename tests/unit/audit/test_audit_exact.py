@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit import Loss
-from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
@@ -340,7 +340,7 @@ def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(q
     """Losses of selections may grow with the distance of the counts for ever."""
     policy = tc.Policy(tc.Domain({"d": tc.Categories(["a", "b", "c"])}), secrets)
     found = tc.audit.exact(query, policy, 1)
-    monkeypatch.setattr("tacit.audit.exact_audits.selections.FAR", 40)
+    monkeypatch.setattr("tacit.audit.exact_audit.FAR", 40)
     wider = tc.audit.exact(query, policy, 1)
     assert wider.forward.low <= found.forward.high
     assert 0.5 <= found.forward.low <= found.forward.high <= 1 + 1e-9

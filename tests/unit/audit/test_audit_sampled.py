@@ -18,10 +18,9 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.audit import Verdict, assert_no_leak, sampled
-from tacit.audit.sampled_audits.draws import FIRST_LOOK
+from tacit.audit.sampled_audits.draws import FIRST_LOOK, numbers_of
 from tacit.audit.sampled_audits.events import find_events, lower_bound
-from tacit.audit.sampled_audits.features import columns_of
-from tacit.audit.sampled_audits.outputs import numbers_of
+from tacit.audit.sampled_audits.views import columns_of
 
 KEY = b"tacit sampled audit, unit tests."
 FEW = 2_000

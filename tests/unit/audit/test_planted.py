@@ -525,7 +525,7 @@ def test_every_module_explains_its_leaks_and_marks_the_broken_lines():
         named += own
         assert text.count("  # BROKEN: ") >= len(own)
         for name in own:
-            assert f"\n{name} " in ast.get_docstring(ast.parse(text))
+            assert f"\n{name}: " in ast.get_docstring(ast.parse(text))
     assert sorted(named) == sorted(planted)
 
 

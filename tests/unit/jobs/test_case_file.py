@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
 from tacit.jobs.job_plan import JobPlan, plan_job, refusals
 from tacit.jobs.job_run import run_job

@@ -16,8 +16,8 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.amounts import rough
-from tacit.audit.exact_audits.exact_audit import plan_loss
-from tacit.audit.exact_audits.worlds import every_edge
+from tacit.audit.exact_audit import plan_loss
+from tacit.audit.worlds import every_edge
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import independent_noise
 from tacit.plan.choose import choose

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
-from tacit.audit.exact_audits.possible_worlds import steps_among
+from tacit.audit.possible_worlds import steps_among
 from tacit.plan.questions import count, histogram
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge as known

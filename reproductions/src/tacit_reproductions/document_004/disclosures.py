@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.disclosure_audits.disclosure_curves import SANITY
-from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
+from tacit.audit.disclosure_audits.disclosures import SANITY, Disclosure, disclosure
 from tacit.audit.disclosure_audits.ratios import closeness
 from tacit_reproductions.document_004 import charts
 from tacit_reproductions.document_004.tables import FEW_ROWS, ROWS, PeopleTable, census_tables, workers_of

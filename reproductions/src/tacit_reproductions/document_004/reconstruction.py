@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.reconstruction_audits.own_rows import own_row_gain
-from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
+from tacit.audit.reconstruction_audit import own_row_gain
+from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.noise.thinning import thin
 from tacit.publish.generalisation import Generalisation, merged
 from tacit.publish.generalise import same_impact

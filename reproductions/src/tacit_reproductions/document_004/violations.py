@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.reconstruction_audits.reconstruction_audit import audit_groups
+from tacit.audit.reconstruction_audit import audit_groups
 from tacit.publish.groups import PersonalGroups
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size, largest_size
 from tacit_reproductions.document_004.reconstruction_charts import NAMES

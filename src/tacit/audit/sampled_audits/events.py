@@ -18,8 +18,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.audit.sampled_audits.features import MIXING, Columns, Views, columns_of
-from tacit.audit.sampled_audits.trees import BoostedTrees
+from tacit.audit.sampled_audits.views import MIXING, BoostedTrees, Columns, Views, columns_of
 
 Scorer = Callable[[Columns], Floats]
 

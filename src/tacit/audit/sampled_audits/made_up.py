@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from tacit.arrays import Ints
-from tacit.audit.exact_audits.worlds import Neighbours, answers, change_along, contributions, neighbours, records_to_try
+from tacit.audit.worlds import Neighbours, answers, change_along, contributions, neighbours, records_to_try
 from tacit.errors import PlanError
 from tacit.plan.plans.plan import Plan
 from tacit.policy.attributes import Attribute

@@ -28,8 +28,8 @@ import numpy.typing as npt
 from tacit.amounts import as_epsilon
 from tacit.audit.sampled_audits.draws import FEWEST, RAISES, TEXT, FormChanged, OutputSource, Progress, Release
 from tacit.audit.sampled_audits.events import Event, find_events, lower_bound
-from tacit.audit.sampled_audits.features import Columns, columns_of
-from tacit.audit.sampled_audits.neighbour_check import check_neighbours
+from tacit.audit.sampled_audits.views import Columns, columns_of
+from tacit.audit.worlds import check_neighbours
 from tacit.errors import PlanError
 from tacit.policy.policy import Policy
 

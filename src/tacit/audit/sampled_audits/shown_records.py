@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tacit.audit.exact_audits.worlds import every_edge, records_to_try
+from tacit.audit.worlds import every_edge, records_to_try
 from tacit.noise.kept_coins import name_of_number, new_secret, remembered, tossed
 from tacit.plan.draws.suppression import shown
 from tacit.plan.plans.records import RecordsPlan

@@ -1,4 +1,4 @@
-"""Mechanisms of this package, ready to be audited: what they claim, and two inputs on which their loss is largest.
+"""Mechanisms of this package under audit: what they claim, where their loss is largest, and what was found.
 
 The inputs are true answers at the two ends of a secret edge, found by the exact audit, or built from the policy where
 outputs are too many to go through. What is sampled is the mechanism itself, as a session calls it.
@@ -6,24 +6,25 @@ outputs are too many to go through. What is sampled is the mechanism itself, as 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, singledispatch
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Ints
-from tacit.audit.exact_audits.exact_audit import exact, law_loss, plan_loss
-from tacit.audit.exact_audits.loss import ExactAudit
-from tacit.audit.exact_audits.selections import MOST_COUNTS
-from tacit.audit.exact_audits.worlds import Neighbours, change_along, contributions, neighbours, records_to_try
+from tacit.audit.exact_audit import MOST_COUNTS, exact, law_loss, plan_loss
+from tacit.audit.loss import ExactAudit, Loss
 from tacit.audit.sampled_audits.draws import FEWEST, Progress
-from tacit.audit.sampled_audits.sampled_audit import SampledAudit, sampled
+from tacit.audit.sampled_audits.releases import SECONDS, WholeRelease, audit_pairs
+from tacit.audit.sampled_audits.sampled_audit import SampledAudit, Verdict, sampled
 from tacit.audit.sampled_audits.shown_records import claimed, drawn, is_named, law_of, telling_records
+from tacit.audit.worlds import Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.monitor.alarm import NO_VALUE, alarm_noise, decide_all
 from tacit.plan.draws.additive import blur
 from tacit.plan.draws.selection import draw_output
@@ -277,3 +278,84 @@ def _most_samples(release: Callable[[Ints, int], Array], counts: Ints) -> int:
     release(counts, 10)
     each = (time.perf_counter() - start) / 10
     return max(FEWEST, min(MOST_ONE_BY_ONE, int(SECONDS_ONE_BY_ONE / each / 2)))
+
+
+SAMPLES: Final = 10**6
+ALPHA: Final = 1e-6
+HEADINGS: Final = ("mechanism", "claimed epsilon", "exact loss", "sampled lower bound", "tightness", "verdict")
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One line of the table. `expected` is the verdict that a sound mechanism, or a planted leak, must get."""
+
+    headings: ClassVar[tuple[str, ...]] = HEADINGS
+
+    name: str
+    what: str
+    epsilon: float
+    exact_loss: Loss | None
+    found: SampledAudit
+    expected: Verdict
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the audit said what it had to say."""
+        sound = self.expected == Verdict.NONE_FOUND
+        exact = self.exact_loss is None or (self.exact_loss <= self.epsilon * (1 + 1e-9)) == sound
+        return self.found.verdict == self.expected and exact
+
+    def document(self) -> dict[str, Any]:
+        """Return the line as plain data."""
+        return {
+            "mechanism": self.name,
+            "what": self.what,
+            "claimed_epsilon": self.epsilon,
+            "exact_loss": None if self.exact_loss is None else [_finite(end) for end in self.exact_loss],
+            "lower_bound": self.found.lower_bound,
+            "tightness": self.found.tightness,
+            "verdict": str(self.found.verdict),
+            "witness": str(self.found.witness),
+            "beyond": self.found.beyond,
+            "samples": self.found.samples,
+            "alpha": self.found.alpha,
+            "as_expected": self.as_expected,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the line as texts, in the order of the headings."""
+        return (
+            self.name,
+            f"{self.epsilon:.4g}",
+            "" if self.exact_loss is None else str(self.exact_loss),
+            f"{self.found.lower_bound:.3f}",
+            f"{self.found.tightness:.2f}",
+            str(self.found.verdict),
+        )
+
+
+def _finite(number: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return number if math.isfinite(number) else "infinite"
+
+
+def audit_subject(
+    subject: Subject, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
+) -> AuditRow:
+    """Audit a mechanism with what it claims."""
+    exact = None if subject.exact is None else subject.exact().forward
+    found = subject.sampled(min(samples, subject.most_samples), alpha, progress)
+    return AuditRow(subject.name, subject.mechanism, subject.epsilon, exact, found, Verdict.NONE_FOUND)
+
+
+def audit_whole(
+    name: str,
+    whole: WholeRelease,
+    samples: int = SAMPLES,
+    alpha: float = ALPHA,
+    progress: Callable[[float], None] | None = None,
+    seconds: float = SECONDS,
+) -> AuditRow:
+    """Audit a whole release with what it claims, with as many samples as some time allows."""
+    found = audit_pairs(whole, samples, alpha, seconds, progress)
+    return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)

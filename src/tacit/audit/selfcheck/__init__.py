@@ -2,8 +2,8 @@
 
 In reading order:
 
-    planted         what the audits must find
-    table_subjects  ways to publish a table, ready to be audited
-    registry        one case for each way in which answers are blurred
-    table           the table of all audits
+    planted          what the audits must find
+    registry         one case for each way in which answers are blurred
+    attacked_tables  how often attacks on published tables are nearly right
+    table            the table of all audits
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tacit.audit.exact_audits.loss import Loss
-from tacit.audit.reconstruction_audits.attacked_tables import AttackRow, attacked_tables
-from tacit.audit.sampled_audits.audit_row import ALPHA, HEADINGS, SAMPLES, AuditRow, audit_subject
+from tacit.audit.loss import Loss
 from tacit.audit.sampled_audits.sampled_audit import Verdict, sampled
+from tacit.audit.sampled_audits.subjects import ALPHA, HEADINGS, SAMPLES, AuditRow, audit_subject
+from tacit.audit.selfcheck.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.selfcheck.planted import planted
 from tacit.audit.selfcheck.registry import MECHANISMS
 

@@ -30,7 +30,7 @@ Why         Epsilon: all is made of x and of fresh noise. The criterion: let A l
             is at least that of N B, and which is as nearly normal as the mask of one record: the same bound holds.
             Averaged over x and the other columns this is the claim; nothing was assumed about how columns depend on
             each other. Masks that are added, x_v (1 + u_i + w_j), would not do: of independent columns they make a
-            table of rank two, which shows the true counts (`audit/reconstruction_audits/reconstruction_attacks.py`).
+            table of rank two, which shows the true counts (`audit/selfcheck/planted/tables.py`).
             Here
             such a table has rank one, and shows what is published of each column. The fraction in x is needed: without
             it, ratios of published numbers would be those of whole numbers, and tell which. No bias: given x, factors

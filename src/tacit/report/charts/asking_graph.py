@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.exclusion_audits.case_audit import strengths
+from tacit.audit.case_audit import strengths
 from tacit.jobs.case_file import Case
 from tacit.report.charts.chart_parts import BLUE, styled
 

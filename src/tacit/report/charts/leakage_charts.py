@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.exclusion_audits.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, trade_off
+from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, trade_off
 from tacit.report.charts.asking_graph import graph_chart
 from tacit.report.charts.chart_parts import styled
 from tacit.report.charts.release_charts import chart_svg

@@ -5,16 +5,12 @@ accuses is a false alarm.
 
 In reading order:
 
-    planted_leak   what a planted leak is
-    blowfish       results that leak if they are copied as printed
-    sparse_vector  the first of many counts above a threshold
-    streams        alarms on streams
-    top_k          top-k lists
-    zooms          looks that decide what is counted next
-    calibration    noise of the wrong shape or size
-    records        records and tables that are released as they are
-    machine        digits, processes and error texts
-    releases       whole releases that go wrong around a sound mechanism
+    planted_leak  what a planted leak is
+    calibration   noise of the wrong shape or size
+    decisions     mechanisms that decide what they show or count next
+    records       records and tables that are released as they are
+    releases      whole releases, and the machine that runs them, around a sound mechanism
+    tables        tables that break a promise about estimates, and the attacks that show it
 
 >>> len(planted)
 37
@@ -27,21 +23,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tacit.audit.selfcheck.planted import (
-    blowfish,
-    calibration,
-    machine,
-    records,
-    releases,
-    sparse_vector,
-    streams,
-    top_k,
-    zooms,
-)
+from tacit.audit.selfcheck.planted import calibration, decisions, records, releases
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
 
 __all__ = ["PlantedLeak", "planted"]
 
-_THEMES = (blowfish, sparse_vector, streams, top_k, zooms, calibration, records, machine, releases)
+_THEMES = (calibration, decisions, records, releases)
 
 planted: Mapping[str, PlantedLeak] = MappingProxyType({leak.name: leak for theme in _THEMES for leak in theme.PLANTED})

@@ -1,24 +1,24 @@
 """Records and tables that are released as they are, after a choice which tells more than the records.
 
-naive-suppression  Sensitive records are left out, all others are released. What is missing is then known to be
-                   sensitive (the exclusion attack): infinite loss, probability 1. Right: one-sided randomised response,
-                   which leaves out other records too, each with probability exp(-eps).
-coin-tossed-anew   One-sided randomised response, asked three times with a new coin each: a record that is missing
-                   thrice is sensitive, or unlucky with probability exp(-3 eps). Loss 3, probability 1. Right: remember
-                   the coin of a record.
-coin-forgotten-at-times  The same, asked five times: the coin is remembered, but one asking in ten tosses a new one. Of
-                   a record that is not sensitive all five are missing with probability exp(-eps) times
-                   (1 - 0.0632)^4: loss 1.26, probability 1. Right: remember it always.
-coin-of-the-value  One-sided randomised response whose coin is remembered for each value: of two people with the same
-                   value both are shown or none. Where the one is shown and the other not, that one is sensitive:
-                   infinite loss, probability 0.63. Right: remember the coin of a record, by its public key.
-scaled-tables      A group of 12 records is sampled, each value replaced by a random one with probability 1/2, and the
-                   sample scaled up to 12 by copies. Printed: the size s of the sample follows from the frequency f of
-                   the most frequent value, and each value gives its share of s, rounded at random. Copies show the size
-                   of the sample, hence f: with frequencies 9 and 3 a sample has 2 to 4 records and all counts are
-                   multiples of 6, 4 or 3; with 8 and 4 it may have 5, and a record has 2 or 3 copies. Infinite loss, by
-                   an event of probability 0.46. Right: a simple random sample of a public size. A public size alone is
-                   not enough: rounding the share of each value tells its count in the same way.
+naive-suppression: Sensitive records are left out, all others are released. What is missing is then known to be
+    sensitive (the exclusion attack): infinite loss, probability 1. Right: one-sided randomised response, which leaves
+    out other records too, each with probability exp(-eps).
+coin-tossed-anew: One-sided randomised response, asked three times with a new coin each: a record that is missing
+    thrice is sensitive, or unlucky with probability exp(-3 eps). Loss 3, probability 1. Right: remember the coin of a
+    record.
+coin-forgotten-at-times: The same, asked five times: the coin is remembered, but one asking in ten tosses a new one. Of
+    a record that is not sensitive all five are missing with probability exp(-eps) times (1 - 0.0632)^4: loss 1.26,
+    probability 1. Right: remember it always.
+coin-of-the-value: One-sided randomised response whose coin is remembered for each value: of two people with the same
+    value both are shown or none. Where the one is shown and the other not, that one is sensitive: infinite loss,
+    probability 0.63. Right: remember the coin of a record, by its public key.
+scaled-tables: A group of 12 records is sampled, each value replaced by a random one with probability 1/2, and the
+    sample scaled up to 12 by copies. Printed: the size s of the sample follows from the frequency f of the most
+    frequent value, and each value gives its share of s, rounded at random. Copies show the size of the sample, hence
+    f: with frequencies 9 and 3 a sample has 2 to 4 records and all counts are multiples of 6, 4 or 3; with 8 and 4 it
+    may have 5, and a record has 2 or 3 copies. Infinite loss, by an event of probability 0.46. Right: a simple random
+    sample of a public size. A public size alone is not enough: rounding the share of each value tells its count in the
+    same way.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from tacit.audit.exclusion_audits.exclusion_audit import exclusion
+from tacit.audit.exclusion_audit import exclusion
 from tacit.errors import Refused
 from tacit.jobs.case_file import Case
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
-from tacit.audit.exact_audits.worlds import contributions, every_edge, known_numbers
+from tacit.audit.worlds import contributions, every_edge, known_numbers
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose

@@ -3,20 +3,19 @@
 These mistakes cost no epsilon: each record stays as private as it was, and what they break is the (lambda, delta)
 criterion. So they are no `PlantedLeak`s; what an attack measures is how often it is within lambda of the true count.
 
-masks-that-add-up   Masks of private counts that add up to zero over all groups: aggregates are nearly exact. Whoever
-                    knows the counts of the other groups finds a group's own from the total. Right: independent masks.
-scales-published    Masked counts, with the scales of the masks beside them: a scale is proportional to the private
-                    count. Right: scales stay secret.
-widths-by-count     Masked counts of many values, where the others of a group carry the mask of its largest count, each
-                    a part of that width: how far they are apart tells it. Right: they share one mask in proportion.
-sampled-by-share    The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of
-                    the group. Counts are near multiples of the number of copies, and that number tells the frequency.
-                    Right: a simple random sample of a public size.
-masks-by-combination
-                    Masks of every combination of two columns by itself: the counts of one column are sums of many, and
-                    hardly masked. Right: masks of every column.
-masks-added-up      Masks of two columns that are added, each count x (1 + u_i + w_j): of independent columns the table
-                    has rank two, and the true counts lie in the plane of its columns. Right: they are multiplied.
+masks-that-add-up: Masks of private counts that add up to zero over all groups: aggregates are nearly exact. Whoever
+    knows the counts of the other groups finds a group's own from the total. Right: independent masks.
+scales-published: Masked counts, with the scales of the masks beside them: a scale is proportional to the private
+    count. Right: scales stay secret.
+widths-by-count: Masked counts of many values, where the others of a group carry the mask of its largest count, each a
+    part of that width: how far they are apart tells it. Right: they share one mask in proportion.
+sampled-by-share: The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of the
+    group. Counts are near multiples of the number of copies, and that number tells the frequency. Right: a simple
+    random sample of a public size.
+masks-by-combination: Masks of every combination of two columns by itself: the counts of one column are sums of many,
+    and hardly masked. Right: masks of every column.
+masks-added-up: Masks of two columns that are added, each count x (1 + u_i + w_j): of independent columns the table has
+    rank two, and the true counts lie in the plane of its columns. Right: they are multiplied.
 """
 
 from __future__ import annotations

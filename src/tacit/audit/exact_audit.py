@@ -1,29 +1,34 @@
 """The exact audit: the worst loss of a mechanism whose output distribution can be written down.
 
-Two ways in. A question: the mechanism that a session would choose for it is taken apart, and its loss is added up
-exactly (in fractions) over every edge of the policy, found by the definition of the policy and not by the planner.
-Or any function from a data set to a finite table `{output: probability}`: every pair of neighbouring data sets is
-tried on every output. Infinite tails are entered as one output where the likelihood ratio no longer changes.
+A question: the mechanism that a session would choose for it is taken apart, and its loss is added up exactly (in
+fractions) over every edge of the policy, found by the definition of the policy and not by the planner. Or any function
+from a data set to a finite table `{output: probability}`: every pair of neighbouring data sets is tried on every
+output. An infinite tail is entered as one output, from where the likelihood ratio no longer changes.
+
+A selection among a few counts decides (which items, which verdicts) and measures. All decisions are tried; of the noisy
+values those at which measuring loses most, which are the true ones at `hidden` for noise that is independent of the
+decision. Counts of other people are tried around the threshold, or where items tie, and far away. So `low` is attained,
+and often the truth; `high` is what the proof of the plan allows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any, Final
 
 import numpy as np
 
 from tacit.amounts import as_epsilon
 from tacit.arrays import Ints
-from tacit.audit.exact_audits.loss import ExactAudit, Loss, Witness
-from tacit.audit.exact_audits.selections import selection_loss
-from tacit.audit.exact_audits.worlds import (
+from tacit.audit.loss import ExactAudit, Loss, Witness, loss_of_tables
+from tacit.audit.sampled_audits.shown_records import law_of
+from tacit.audit.worlds import (
     MOST_RECORDS,
     Neighbours,
     change_along,
@@ -32,8 +37,6 @@ from tacit.audit.exact_audits.worlds import (
     neighbours,
     records_to_try,
 )
-from tacit.audit.sampled_audits.canonical import canonical
-from tacit.audit.sampled_audits.shown_records import law_of
 from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
@@ -47,10 +50,7 @@ from tacit.plan.sensitivity.exact_totals import exact_attributes
 from tacit.policy.domain import every_record
 from tacit.policy.policy import ABSENT, Policy, as_policy
 
-Table = Mapping[Any, float]
-Distinct = Mapping[str, tuple[Any, Any]]  # by canonical form: what Python calls equal (1, 1.0, True) may be told apart
 MOST_WORLDS: Final = 20_000  # data sets that a table is asked for
-ROUNDING: Final = 1e-12  # relative error that a table's probabilities may carry
 
 
 def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 1) -> ExactAudit:
@@ -76,7 +76,7 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
     if callable(mechanism) and not hasattr(mechanism, "keyword"):
         claimed = None if epsilon is None else float(as_epsilon(epsilon))
         pairs, complete = _worlds(policy, people)
-        return _by_tables(mechanism, pairs, claimed, complete=complete)
+        return loss_of_tables(mechanism, pairs, claimed, complete=complete)
     return plan_loss(choose(mechanism, policy, epsilon))
 
 
@@ -84,9 +84,6 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
 def plan_loss(plan: Plan) -> ExactAudit:
     """Return the worst loss of a plan."""
     raise TypeError(type(plan).__name__)
-
-
-plan_loss.register(SelectionPlan, selection_loss)
 
 
 @plan_loss.register(LinearPlan)
@@ -158,7 +155,7 @@ def _(plan: RecordsPlan) -> ExactAudit:
     policy = plan.policy
     records, all_of = records_to_try(policy, plan.base)
     pairs = [_who_are_there(pair) for pair in neighbours(policy, records)]
-    found = _by_tables(law_of(plan), pairs, float(plan.epsilon), complete=True)
+    found = loss_of_tables(law_of(plan), pairs, float(plan.epsilon), complete=True)
     complete = all_of and not is_coupled(policy, records) and policy.per_person == 1
     if not complete:
         proven = Loss.between(0, plan.epsilon).high
@@ -253,83 +250,6 @@ def _who_are_there(pair: Neighbours) -> Neighbours:
     return Neighbours(*(tuple(one for one in side if one is not ABSENT) for side in (pair.hidden, pair.cover)))
 
 
-def _by_tables(
-    table: Callable[[Any], Table], pairs: list[Neighbours], epsilon: float | None, *, complete: bool
-) -> ExactAudit:
-    tables: dict[Any, Distinct] = {}
-
-    def of(world: tuple[Any, ...]) -> Distinct:
-        if world not in tables:
-            tables[world] = distinct(_checked(table(world)))
-        return tables[world]
-
-    forward, backward, witness = 0.0, 0.0, None
-    for pair in pairs:
-        ahead, output = distinct_loss(of(pair.hidden), of(pair.cover))
-        if witness is None or ahead > forward:
-            witness = Witness(pair.hidden, pair.cover, output)
-        forward, backward = max(forward, ahead), max(backward, distinct_loss(of(pair.cover), of(pair.hidden))[0])
-    slack = 4 * ROUNDING
-    # what was not tried may be as bad as anything
-    return ExactAudit(
-        getattr(table, "__name__", "function"),
-        epsilon,
-        Loss(max(forward - slack, 0.0), math.inf if not complete else forward + slack if forward else 0.0),
-        Loss(max(backward - slack, 0.0), math.inf if not complete else backward + slack if backward else 0.0),
-        witness,
-        len(pairs),
-        complete,
-    )
-
-
-def distinct(table: Table) -> Distinct:
-    """Return the probability of each output that a reader can tell from the others."""
-    found: dict[str, tuple[Any, Any]] = {}
-    for output, probability in table.items():
-        said = canonical(output)
-        found[said] = output, found.get(said, (output, 0))[1] + probability  # two keys may be NaN
-    return found
-
-
-def distinct_loss(hidden: Distinct, cover: Distinct) -> tuple[float, Any]:
-    """Return the worst log likelihood ratio of two tables and the output where it is."""
-    worst, at = -math.inf, None
-    for said, (output, probability) in hidden.items():
-        if probability <= 0:
-            continue
-        other = cover.get(said, (None, 0.0))[1]
-        ratio = math.inf if other <= 0 else _log(probability) - _log(other)
-        if ratio > worst:
-            worst, at = ratio, output
-    return worst, at
-
-
-def _log(probability: Any) -> float:
-    """Return the logarithm, also of a fraction that is too small for a double."""
-    if isinstance(probability, Fraction):
-        return math.log(probability.numerator) - math.log(probability.denominator)
-    return math.log(probability)
-
-
-def _checked(table: Any) -> Table:
-    if not isinstance(table, Mapping):
-        raise PlanError(
-            "must return {output: probability} for a data set",
-            key="mechanism",
-            given=type(table).__name__,
-            fix="Audit a function that draws outputs with tc.audit.sampled.",
-        )
-    total = math.fsum(table.values())
-    if any(not 0 <= p <= 1 + ROUNDING for p in table.values()) or not math.isclose(total, 1, abs_tol=1e-9):
-        raise PlanError(
-            "must be probabilities that add up to 1",
-            key="table",
-            given=total,
-            fix="Enter an infinite tail as one output, with its whole probability.",
-        )
-    return table
-
-
 def _records(policy: Policy, people: Sequence[Any]) -> list[Any]:
     return [
         record if record is ABSENT else {name: _short(value) for name, value in zip(policy.domain, record, strict=True)}
@@ -342,3 +262,74 @@ def _short(value: Any) -> Any:
     if isinstance(value, frozenset) and len(value) > 8:
         return f"{len(value):,} items"
     return sorted(value, key=str) if isinstance(value, frozenset) else value
+
+
+MOST_COUNTS: Final = 5
+MOST_OUTPUTS: Final = 1_500  # whose probabilities are compared
+FAR: Final = 12  # people
+ROUNDING: Final = 1e-10  # of log probabilities, which are sums of up to a few thousand terms
+
+
+@plan_loss.register
+def _(plan: SelectionPlan) -> ExactAudit:
+    """Return the worst loss of a selection among a few counts."""
+    many = plan.base.size(plan.policy.domain)
+    if many > MOST_COUNTS:
+        raise PlanError(
+            f"looks at {many:,} counts; its outputs can be gone through for at most {MOST_COUNTS}",
+            key=str(plan.query),
+            fix="Audit it by samples, or on a smaller domain.",
+        )
+    records, _ = records_to_try(plan.policy, plan.base)
+    adds = contributions(plan.base, plan.policy.domain, records)
+    changes: dict[tuple[int, ...], Neighbours] = {}
+    for pair in neighbours(plan.policy, records):
+        changes.setdefault(tuple(change_along(pair, adds).tolist()), pair)
+    changes.pop((0,) * many, None)
+    forward, backward, tried = 0.0, 0.0, 0
+    witness: Witness | None = None
+    likeliest = -math.inf
+    for hidden, cover in _telling_worlds(plan, list(changes), many):
+        for output, chance, loss, back in _outputs(plan, hidden, cover):
+            tried += 1
+            if loss > forward + ROUNDING or (loss > forward - ROUNDING and chance > likeliest):
+                witness, likeliest = Witness(hidden.tolist(), cover.tolist(), output), chance
+            forward, backward = max(forward, loss), max(backward, back)
+    proven = Loss.between(0, plan.epsilon if changes else 0).high
+    both_ways = all(tuple(-part for part in change) in changes for change in changes)
+    return ExactAudit(
+        plan.mechanism,
+        float(plan.epsilon),
+        Loss(max(forward - ROUNDING, 0.0), max(forward, proven)),
+        Loss(max(backward - ROUNDING, 0.0), max(backward, proven) if both_ways else math.inf),
+        witness,
+        tried,
+        complete=False,
+    )
+
+
+def _telling_worlds(plan: SelectionPlan, changes: list[tuple[int, ...]], many: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield counts of two neighbours, the most telling ones of others first: as many as outputs allow."""
+    telling = plan.telling_counts(FAR)
+    alike = sorted(product(*(range(len(own)) for own in telling)), key=lambda places: len(set(places)))
+    others = [[own[place] for own, place in zip(telling, places, strict=True)] for places in alike]
+    outputs = sum(1 for _ in _outputs(plan, np.ones(many, dtype=np.int64), np.zeros(many, dtype=np.int64)))
+    room = max(1, MOST_OUTPUTS // max(1, outputs * len(changes)))
+    for change in map(np.array, changes):
+        for background in others[:room]:
+            hidden = np.array(background) + np.maximum(-change, 0)  # the person is there
+            yield hidden, hidden + change
+
+
+def _outputs(plan: SelectionPlan, hidden: Ints, cover: Ints) -> Iterator[tuple[Any, float, float, float]]:
+    """Yield outputs with their log probability at hidden and their loss forward and backward."""
+    listed = {*plan.outputs_near(hidden, FAR), *plan.outputs_near(cover, FAR)}
+    for output in sorted(listed, key=repr):
+        here, there = (plan.log_probability(counts.tolist(), output) for counts in (hidden, cover))
+        if max(here, there) > -math.inf:
+            yield output, here, _log_ratio(here, there), _log_ratio(there, here)
+
+
+def _log_ratio(here: float, there: float) -> float:
+    """Return the log of a likelihood ratio; an output that cannot happen here is no loss."""
+    return -math.inf if here == -math.inf else here - there

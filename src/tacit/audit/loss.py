@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from tacit.audit.sampled_audits.canonical import canonical
+from tacit.audit.worlds import Neighbours
+from tacit.errors import PlanError
+
+Table = Mapping[Any, float]
+Distinct = Mapping[str, tuple[Any, Any]]  # by canonical form: what Python calls equal (1, 1.0, True) may be told apart
+ROUNDING: Final = 1e-12  # relative error that a table's probabilities may carry
 LONGEST: Final = 160  # letters of a witness that are printed
 
 
@@ -97,6 +104,84 @@ class ExactAudit:
             f"{self.mechanism}: loss {self.forward} along secret edges{claimed}, {self.backward} backward "
             f"({tried} {self.neighbours:,} pairs of neighbours); worst: {self.witness}"
         )
+
+
+def loss_of_tables(
+    table: Callable[[Any], Table], pairs: list[Neighbours], epsilon: float | None, *, complete: bool
+) -> ExactAudit:
+    """Return the worst loss of a function from data sets to tables, over these pairs of neighbours."""
+    tables: dict[Any, Distinct] = {}
+
+    def of(world: tuple[Any, ...]) -> Distinct:
+        if world not in tables:
+            tables[world] = distinct(_checked(table(world)))
+        return tables[world]
+
+    forward, backward, witness = 0.0, 0.0, None
+    for pair in pairs:
+        ahead, output = distinct_loss(of(pair.hidden), of(pair.cover))
+        if witness is None or ahead > forward:
+            witness = Witness(pair.hidden, pair.cover, output)
+        forward, backward = max(forward, ahead), max(backward, distinct_loss(of(pair.cover), of(pair.hidden))[0])
+    slack = 4 * ROUNDING
+    # what was not tried may be as bad as anything
+    return ExactAudit(
+        getattr(table, "__name__", "function"),
+        epsilon,
+        Loss(max(forward - slack, 0.0), math.inf if not complete else forward + slack if forward else 0.0),
+        Loss(max(backward - slack, 0.0), math.inf if not complete else backward + slack if backward else 0.0),
+        witness,
+        len(pairs),
+        complete,
+    )
+
+
+def distinct(table: Table) -> Distinct:
+    """Return the probability of each output that a reader can tell from the others."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for output, probability in table.items():
+        said = canonical(output)
+        found[said] = output, found.get(said, (output, 0))[1] + probability  # two keys may be NaN
+    return found
+
+
+def distinct_loss(hidden: Distinct, cover: Distinct) -> tuple[float, Any]:
+    """Return the worst log likelihood ratio of two tables and the output where it is."""
+    worst, at = -math.inf, None
+    for said, (output, probability) in hidden.items():
+        if probability <= 0:
+            continue
+        other = cover.get(said, (None, 0.0))[1]
+        ratio = math.inf if other <= 0 else _log(probability) - _log(other)
+        if ratio > worst:
+            worst, at = ratio, output
+    return worst, at
+
+
+def _log(probability: Any) -> float:
+    """Return the logarithm, also of a fraction that is too small for a double."""
+    if isinstance(probability, Fraction):
+        return math.log(probability.numerator) - math.log(probability.denominator)
+    return math.log(probability)
+
+
+def _checked(table: Any) -> Table:
+    if not isinstance(table, Mapping):
+        raise PlanError(
+            "must return {output: probability} for a data set",
+            key="mechanism",
+            given=type(table).__name__,
+            fix="Audit a function that draws outputs with tc.audit.sampled.",
+        )
+    total = math.fsum(table.values())
+    if any(not 0 <= p <= 1 + ROUNDING for p in table.values()) or not math.isclose(total, 1, abs_tol=1e-9):
+        raise PlanError(
+            "must be probabilities that add up to 1",
+            key="table",
+            given=total,
+            fix="Enter an infinite tail as one output, with its whole probability.",
+        )
+    return table
 
 
 def _short(value: Any) -> str:

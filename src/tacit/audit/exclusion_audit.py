@@ -21,9 +21,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.exclusion_audits.cancellation import Cancellation, cancellations, cancelling_epsilon
-from tacit.audit.exclusion_audits.exclusion_results import Freedom, LeakReport, LeakRow, WorstOutcome
-from tacit.audit.exclusion_audits.posterior_bounds import PosteriorBounds, posterior_bounds
+from tacit.audit.exclusion_results import (
+    Cancellation,
+    Freedom,
+    LeakReport,
+    LeakRow,
+    WorstOutcome,
+    cancellations,
+    cancelling_epsilon,
+)
+from tacit.audit.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.given_tables import listed
 from tacit.dependence.information import checked_seen, outcomes
@@ -123,7 +130,7 @@ class Exclusion:
         """Return the least and largest posterior of an adversary who knows the dependence only roughly.
 
         `knows={"variation": 0.05}`: no event's probability is off by more; also `contamination`, `cells`, `intervals`
-        (`tacit.audit.exclusion_audits.partial_knowledge` says what they mean).
+        (`tacit.audit.posterior_bounds` says what they mean).
         """
         return posterior_bounds(self.release, attribute, knows, suppressed=suppressed, released=released)
 

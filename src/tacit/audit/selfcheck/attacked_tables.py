@@ -24,9 +24,9 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
-from tacit.audit.reconstruction_audits.reconstruction_attacks import TWO_COLUMNS, planted_tables
 from tacit.audit.sampled_audits.draws import Progress
 from tacit.audit.sampled_audits.sampled_audit import Verdict, check_samples
+from tacit.audit.selfcheck.planted.tables import TWO_COLUMNS, planted_tables
 from tacit.errors import PlanError
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.groupwise import Groupwise
