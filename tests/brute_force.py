@@ -12,7 +12,7 @@ from line_layouts import matrix
 from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.question import resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
-from tacit.plan.questions.variance import Squares
+from tacit.plan.questions.moments import Squares
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.moves import LineMoves
 
 
 def sums_on(segments, sides, ramps=0, *, may_enter_or_leave=False, scales=None):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.plan.measure.sums.search import candidates
 from tacit.plan.measure.sums.workload import Workload
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.moves import LineMoves
 
 REPLACED = 2  # cells that a person who is replaced changes, each by one
 

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from tacit.ledger.ledger import Ledger as Ledger
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
-    from tacit.plan.explain import Explanation as Explanation
-    from tacit.plan.explain import explain as explain
+    from tacit.plan.choose import Explanation as Explanation
+    from tacit.plan.choose import explain as explain
     from tacit.plan.questions import above as above
     from tacit.plan.questions import below as below
     from tacit.plan.questions import clusters as clusters
@@ -102,7 +102,7 @@ _MODULES: Final = {
     "ledger.applications": ["Applications"],
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
-    "plan.explain": ["Explanation", "explain"],
+    "plan.choose": ["Explanation", "explain"],
     "plan.questions": [
         "above",
         "below",

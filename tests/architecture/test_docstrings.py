@@ -37,7 +37,7 @@ CALIBRATION = (
     "plan/sensitivity/steps.py",
     "plan/sensitivity/coupling.py",
     "plan/calibrate.py",
-    "plan/sensitivity/line_moves.py",
+    "plan/sensitivity/moves.py",
     "plan/errors/line_errors.py",
     "plan/measure/sums/strategy.py",
     "plan/measure/sums/line_sums.py",

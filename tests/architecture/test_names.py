@@ -63,4 +63,4 @@ def test_an_audit_has_a_module_of_another_name(name: str) -> None:
 def test_there_are_such_names() -> None:
     """Guards the tests above."""
     assert "cube" in SHARED["tacit.noise"]
-    assert "count" in SHARED["tacit.plan.questions"]
+    assert "ranges" in SHARED["tacit.plan.questions"]

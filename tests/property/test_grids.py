@@ -19,7 +19,7 @@ from tacit.plan.measure.sums.regions import Region, fit_of, model_of
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.measure.sums.workload import rectangle_variances
 from tacit.plan.plans.grid_plan import GridPlan
-from tacit.plan.sensitivity.grid_moves import grid_moves
+from tacit.plan.sensitivity.moves import grid_moves
 from tacit.policy.policy import ABSENT
 
 SECRETS = {

@@ -11,7 +11,7 @@ from brute_force import answers_of, edges_of, every_record
 from parameters import examples
 from strategies import policies, predicates
 from tacit.plan.questions import Count, Cumulative
-from tacit.plan.sensitivity.line_moves import LineMoves, line_moves
+from tacit.plan.sensitivity.moves import LineMoves, line_moves
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count

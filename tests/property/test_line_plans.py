@@ -15,9 +15,9 @@ from tacit.audit.exact_audit import plan_loss
 from tacit.errors import InternalError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.line.law import LineNoise
-from tacit.plan import choose as choosing
-from tacit.plan.choose import every_plan
 from tacit.plan.measure.strategy import Strategy
+from tacit.plan.plans import linear
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 
 NEARLY = 1 - Fraction(1, 2**15)
@@ -121,4 +121,4 @@ def test_a_way_that_costs_more_than_was_asked_for_is_never_planned():
     (plan, *_) = plans()
     dear = Strategy("dear", plan.base, plan.noise, errors=plan.own_errors, loss=Fraction(2))
     with pytest.raises(InternalError):
-        choosing._plan(plan.query, dear, plan.policy, Fraction(1))
+        linear._plan(plan.query, dear, plan.policy, Fraction(1))

@@ -18,7 +18,7 @@ from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.measure.sums.search import UNIT_CELLS, candidates
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.measure.sums.workload import Workload
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.moves import LineMoves
 
 F = Fraction
 KEY = b"tacit tests of schemes for lines"

@@ -16,7 +16,7 @@ from brute_force import edges_of
 from line_layouts import dense, line_sums, matrix, noise_of, sums_on
 from parameters import examples
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.moves import LineMoves
 from tacit.plan.sensitivity.steps import free_step
 
 

@@ -19,9 +19,10 @@ from strategies import linear_queries, policies
 from tacit.noise.bounds.of_sums import bounds_near, error_bounds
 from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.choose import choose, every_plan
+from tacit.plan.choose import choose
 from tacit.plan.errors import error_laws as spread
 from tacit.plan.errors.error_laws import spread_of
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)

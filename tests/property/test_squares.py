@@ -11,7 +11,7 @@ import pytest
 import tacit as tc
 from brute_force import step_by_data_sets, step_by_edges
 from tacit.errors import PlanError
-from tacit.plan.questions.variance import Squares
+from tacit.plan.questions.moments import Squares
 from tacit.release.estimate.answers import true_answers
 from tacit.rows.rows import open_rows
 

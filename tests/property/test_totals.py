@@ -15,8 +15,13 @@ from strategies import TABLES, facts, linear_queries, policies, predicates
 from tacit.plan.choose import choose
 from tacit.plan.question import resolve
 from tacit.plan.questions import Cumulative, Marginals, cumulative
-from tacit.plan.sensitivity.directions import directions
-from tacit.plan.sensitivity.exact_totals import exact_attributes, exact_cumulative, exact_groups, finest_groups
+from tacit.plan.sensitivity.exact_totals import (
+    directions,
+    exact_attributes,
+    exact_cumulative,
+    exact_groups,
+    finest_groups,
+)
 from tacit.policy.policy import ABSENT, Policy
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import tacit as tc
 from tacit import noise
-from tacit.plan.choose import every_plan
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 
 ALPHA = 1e-6

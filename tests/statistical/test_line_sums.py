@@ -17,7 +17,7 @@ from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.moves import LineMoves
 
 ALPHA = 1e-6
 KEY = b"tacit audit of measured sums, 01"

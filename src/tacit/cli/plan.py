@@ -13,7 +13,7 @@ from tacit.errors import JobError, PlanError
 
 if TYPE_CHECKING:
     from tacit.jobs.job_file import Job
-    from tacit.plan.explain import Explanation
+    from tacit.plan.choose import Explanation
     from tacit.release.results.record import ReleaseRecord
 
 ONE_ROW_EACH = (

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
-from tacit.plan.questions.marginals import Marginals
+from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import Domain
 from tacit.policy.keys import BOOLEAN, TEXT, TEXTS, Key, Keys, Schema, together
 from tacit.policy.policy import Policy

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy_file import attribute_line
 from tacit.release.planner import Planner

@@ -1,7 +1,7 @@
 """What a monitor refuses before it is begun: numbers out of range, unknown places, policies that it cannot keep.
 
 Whether counts can only fall along secret edges, so that one-sided noise hides a visit, is derived from the policy
-(`plan/sensitivity/steps.py`, `plan/sensitivity/directions.py`), never declared.
+(`plan/sensitivity/steps.py`, `plan/sensitivity/exact_totals.py`), never declared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.monitor.history import Places, position_of, size_of
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram
 from tacit.plan.sensitivity.coupling import touched_facts
-from tacit.plan.sensitivity.directions import directions
+from tacit.plan.sensitivity.exact_totals import directions
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain

@@ -3,12 +3,9 @@
 In reading order:
 
     labels         columns of labels, each label once
-    fault          what is said when planning itself fails
-    examples       what audits ask about
     leakage        which epsilons let nobody learn too much where attributes depend on each other
     questions      the questions, one module each
-    choose         a whole plan
-    explain        a plan in words
+    choose         a whole plan, and the plan in words
     calibrate      the least noise that hides a step
     draws          the draws of plans
     errors         expected errors and their laws

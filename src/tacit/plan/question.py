@@ -14,19 +14,31 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from tacit.errors import PlanError, PolicyError, kind_of
+from tacit.errors import InternalError, PlanError, PolicyError, TacitError, kind_of
 from tacit.plan.measure.measured import Measured, Responding
 from tacit.policy.genuine import is_genuine, settle, stranger
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
     from tacit.plan.measure.strategy import Strategy
-    from tacit.plan.questions.on_a_line import OnALine
+    from tacit.plan.questions.cumulative import OnALine
     from tacit.policy.attributes.attribute import Value
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
 
 LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the counts in a machine's memory
+
+
+class PlanningFault(InternalError):
+    """A fault of Tacit itself while a question was planned. No row has a part in it, so it says where it was."""
+
+    def __init__(self, cause: str) -> None:
+        self.stage, self.cause = "a question was planned", cause
+        TacitError.__init__(
+            self,
+            f"internal fault while {self.stage} ({cause}); nothing was charged for it and no row was looked "
+            "at. Please report it.",
+        )
 
 
 class Query(ABC):
@@ -132,7 +144,7 @@ class Linear(Query, Responding):
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
         """Return the plan with the smallest expected error among all ways to answer the query."""
-        from tacit.plan.choose import plan_linear
+        from tacit.plan.plans.linear import plan_linear
 
         return plan_linear(self, policy, epsilon)
 

@@ -1,4 +1,7 @@
-"""What job files may write for a question: keys, from which the reader, the JSON schema and the docs table follow."""
+"""What job files may write for a question: keys, from which the reader, the JSON schema and the docs table follow.
+
+An audit that names no attribute asks about the first one that suits, secret ones first: `first_attribute`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.plan.question import as_plan_error
 from tacit.policy.keys import TEXT, TEXTS, Key, Keys, Schema
+from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
 
 if TYPE_CHECKING:
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
+
 
 _GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")
 _ONE_BY_ONE: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
@@ -134,3 +139,54 @@ class Question:
 def names_of(given: Any) -> list[str]:
     """Return one name or a list of them as a list."""
     return [given] if isinstance(given, str) else list(given)
+
+
+def first_attribute(policy: Policy, keyword: str, fits: Callable[[Any], bool]) -> str:
+    """Return the name of an attribute that a question can be asked about, or refuse."""
+    for name in _secret_first(policy):
+        if fits(policy.domain[name]):
+            return name
+    raise PlanError(
+        f"has no attribute that {keyword} can be asked about", key="policy", fix="Ask another kind of question."
+    )
+
+
+def first_predicate(policy: Policy) -> str:
+    """Return a predicate about a value that people may want to hide."""
+    for name in _secret_first(policy):
+        attribute = policy.domain[name]
+        if attribute.is_set:
+            return f"{name}.has({attribute.cell(0)!r})"
+        if len(attribute.axes(name)) == 1:
+            return f"{name} == {attribute.value(_sensitive(policy, name))!r}"
+    raise PlanError("has no attribute to count by", key="policy", fix="Ask for a histogram.")
+
+
+def has_order(attribute: Any) -> bool:
+    """Say whether cumulative counts of an attribute make sense, beyond those of yes and no."""
+    return bool(attribute.ordered and attribute.measured != "truth")
+
+
+def has_cells(attribute: Any) -> bool:
+    """Say whether an attribute has a list of values, or of items, that can be ranked."""
+    return bool(attribute.measured != "places")
+
+
+def can_be_added_up(attribute: Any) -> bool:
+    """Say whether an attribute is a number."""
+    return attribute.unit is not None
+
+
+def _secret_first(policy: Policy) -> list[str]:
+    return sorted(policy.domain, key=lambda name: name not in policy.moved_attributes)
+
+
+def _sensitive(policy: Policy, name: str) -> int:
+    """Return the position of a value from which some edge leads away."""
+    (axis,) = policy.domain.axes_of(name)
+    for place in range(min(axis.size, 1000)):
+        for shape in policy.shapes:
+            other = place - 1 if place else 1
+            if other < axis.size and shape.relation(axis).allows(place, other):
+                return place
+    return 0

@@ -22,7 +22,7 @@ from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, PlanError
 from tacit.plan.plans.thresholds import BelowPlan, plan_below
 from tacit.plan.questions import Below
-from tacit.plan.questions.selection import predicate_for, whole_from_one, whole_threshold
+from tacit.plan.questions.selections import predicate_for, whole_from_one, whole_threshold
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 from tacit.release.results.selections import SelectionRecord

@@ -22,7 +22,7 @@ from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kin
 from tacit.ledger.applications import Applications
 from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.plan.explain import Explanation, notebook_cell
+from tacit.plan.choose import Explanation, notebook_cell
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups

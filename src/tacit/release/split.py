@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.sensitivity.parallel_composition import DisjointGroups

@@ -26,7 +26,7 @@ from markupsafe import Markup, escape
 
 from tacit.amounts import error_text, rough, shown, shown_with_decimal
 from tacit.arrays import Ints
-from tacit.plan.explain import Explanation
+from tacit.plan.choose import Explanation
 from tacit.policy.describe import Section, description, of_the_rows_counted, rows_in_words
 from tacit.policy.policy import Policy
 from tacit.release.results.number_texts import number_texts

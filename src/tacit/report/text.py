@@ -16,7 +16,7 @@ from tacit.plan.question import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
     from tacit.ledger.ledger import Account, LedgerEntry
-    from tacit.plan.explain import Explanation
+    from tacit.plan.choose import Explanation
     from tacit.release.results.record import ReleaseRecord
 
 

@@ -17,7 +17,8 @@ from tacit.audit.exact_audit import plan_loss
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.choose import choose, every_plan
+from tacit.plan.choose import choose
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 
 FLAG = tc.Domain({"sick": tc.Flag()})

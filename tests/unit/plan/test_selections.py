@@ -15,7 +15,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.plan.plans.selection_noise import restrict, shift
+from tacit.plan.plans.selection_plan import restrict, shift
 from tacit.plan.plans.top_k import BarPlan, TopKPlan, largest_places
 from tacit.report.charts.release_charts import chart_png, chart_text
 

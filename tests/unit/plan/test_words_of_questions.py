@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.plan.choose import every_plan
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.plans.plan import Plan
 from tacit.report.charts.chart_parts import short_labels
 from tacit.report.charts.release_charts import chart, comparison_chart

@@ -11,10 +11,9 @@ import pytest
 
 import tacit as tc
 from tacit.ledger.ledger import Ledger
-from tacit.plan.questions.count import Count
+from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.cumulative import Cumulative
-from tacit.plan.questions.marginals import Marginals
-from tacit.plan.sensitivity.line_moves import _WhetherCounted
+from tacit.plan.sensitivity.moves import _WhetherCounted
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
 from tacit.policy.secrets.attribute_values import Attributes

@@ -24,7 +24,7 @@ from tacit.jobs.job_file import Job, read_job
 from tacit.jobs.job_plan import plan_job
 from tacit.jobs.job_run import run_job
 from tacit.plan import choose as choosing
-from tacit.plan.explain import Explanation
+from tacit.plan.choose import Explanation
 from tacit.plan.plans.plan import Plan
 from tacit.release.planner import Planner
 from tacit.report.job_folder import publish

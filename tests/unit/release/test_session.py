@@ -365,7 +365,7 @@ def test_no_true_answer_hangs_on_an_exception(monkeypatch):
 @pytest.mark.parametrize("presence", ["public", "secret"])
 @pytest.mark.parametrize("query", [tc.cumulative("x"), tc.ranges("x", "all")], ids=str)
 def test_cumulative_counts_never_fall_whatever_the_strategy(query, presence):
-    from tacit.plan.choose import every_plan
+    from tacit.plan.plans.linear import every_plan
     from tacit.plan.question import resolve
     from tacit.release.estimate.infer import infer
     from tacit.release.estimate.measure import measure

@@ -31,7 +31,7 @@ from tacit.noise.bounds.of_sums import Term
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.plans.counted_tables import CountedTable
+from tacit.plan.plans.linear import CountedTable
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 

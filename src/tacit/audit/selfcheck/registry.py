@@ -31,7 +31,8 @@ from tacit.audit.sampled_audits.subjects import (
     subject_of,
     visits_policy,
 )
-from tacit.plan.choose import choose, every_plan
+from tacit.plan.choose import choose
+from tacit.plan.plans.linear import every_plan
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.questions import (

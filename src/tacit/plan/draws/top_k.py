@@ -5,7 +5,7 @@ Guarantee   For every secret edge hidden -> cover of the plan's policy, every da
 Assumes     The plan's step bounds how far the counts move along an edge (`plan/sensitivity/steps.py`).
 Why         Ties are broken by the place in the domain, a fixed public order: all arguments compare (noisy count,
             place). In two parts: which items are chosen is hidden with `choosing_epsilon`
-            (`plan/plans/selection_noise.py`),
+            (`plan/plans/selection_plan.py`),
             and the noisy counts of the choice are forgotten. The chosen counts then get fresh noise that hides any step
             of so many counts, `measuring_epsilon`; that it depends on the choice is sequential composition.
             With a bar (counts only fall, by one at most): K items are chosen with noise >= 0 of rate b, and the

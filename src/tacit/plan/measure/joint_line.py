@@ -28,7 +28,7 @@ _GOOD_ENOUGH: Final = 0.997  # an improvement by less is not looked for any furt
 
 
 class LineMovesLike(Protocol):
-    """How people move on a line, as `plan/sensitivity/line_moves.py` finds it."""
+    """How people move on a line, as `plan/sensitivity/moves.py` finds it."""
 
     @property
     def segments(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Every way to measure a line that is worth trying, for the runs that are asked for.
 
 Which sums are measured, in what sizes and at what share of epsilon follows from how people move
-(`plan/sensitivity/line_moves.py`) and from the runs that are asked for; no row is looked at. Searches are made once for
+(`plan/sensitivity/moves.py`) and from the runs that are asked for; no row is looked at. Searches are made once for
 each line, and kept.
 """
 
@@ -19,7 +19,7 @@ from tacit.plan.measure.strategy import Strategy
 from tacit.plan.measure.sums.line_sums import LineSums
 from tacit.plan.measure.sums.search import GridCandidate, candidates
 from tacit.plan.measure.sums.workload import Workload
-from tacit.plan.sensitivity.line_moves import LineMoves, line_moves
+from tacit.plan.sensitivity.moves import LineMoves, line_moves
 
 if TYPE_CHECKING:
     from tacit.plan.question import Linear

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
 from tacit.arrays import Bools, Floats
-from tacit.plan.fault import PlanningFault
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.plan import Plan
-from tacit.plan.question import Query
+from tacit.plan.question import PlanningFault, Query
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain

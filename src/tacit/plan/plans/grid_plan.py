@@ -2,7 +2,7 @@
 
 Guarantee   For every secret edge hidden -> cover, every data set and every set O of outputs:
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
-Assumes     `plan/sensitivity/grid_moves.py` bounds the moves, `plan/measure/sums/strategy.py` what they change; of
+Assumes     `plan/sensitivity/moves.py` bounds the moves, `plan/measure/sums/strategy.py` what they change; of
             listed rectangles that are measured by themselves, nobody is in more than the deepest cell has.
 Why         Noise is independent and two-sided geometric: a change by m of the sums of a group costs m / scale. The
             changes of all groups together cost at most epsilon (`Weighted.loss`); no edge changes the exact numbers.
@@ -34,7 +34,7 @@ from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import Rectangles
 from tacit.plan.sensitivity.cells import CellTables
-from tacit.plan.sensitivity.grid_moves import GridMoves, grid_moves
+from tacit.plan.sensitivity.moves import GridMoves, grid_moves
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy

@@ -1,31 +1,71 @@
-"""The plan of a linear question: noise is added to its own answers, or to a base that they are read off."""
+"""The plan of a linear question: noise is added to its own answers, or to a base that they are read off.
+
+A question may be answered through another one (cell counts, or cumulative counts) whose noise is smaller after adding
+up; of all plans the one with the smallest expected error is chosen.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tacit.arrays import Bools, Floats, Ints
+from tacit.noise.bounds.of_sums import Term
 from tacit.noise.law import Law
 from tacit.plan.calibrate import noise_for
-from tacit.plan.errors.error_laws import AnySpread, read_only, spread_of
+from tacit.plan.errors.error_laws import AnySpread, Spread, read_only, spread_of
 from tacit.plan.errors.predict import expected_variance, groups_used
 from tacit.plan.measure.measured import LineEntries, Measured, Responding
-from tacit.plan.plans.counted_tables import CountedTable, counted_tables
+from tacit.plan.measure.strategy import Strategy
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.selection_plan import noise_name
-from tacit.plan.question import Linear
+from tacit.plan.question import Linear, PlanningFault
 from tacit.plan.sensitivity.responses import Watched
+from tacit.plan.sensitivity.steps import measured_step
+from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
     from tacit.plan.errors.runs import LineErrors
-    from tacit.plan.questions.on_a_line import OnALine
+    from tacit.plan.questions.cumulative import OnALine
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTable:
+    """A table of counts of everybody, one axis for each name. Arrays have an entry for each cell, in order.
+
+    The estimate of a cell is off by the terms of `laws[which]`: independent noises with their weights, the cell's own
+    first; none where it is exact. Sums over cells of the same number in `groups` are exact; None where none is used.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    laws: tuple[tuple[Term, ...], ...]
+    which: Ints
+    groups: Ints | None
+
+
+def counted_tables(plan: LinearPlan) -> Iterator[CountedTable]:
+    """Yield the tables of a plan whose cells are measured one by one; none where noise depends on places."""
+    domain, spread = plan.policy.domain, plan.spread
+    names = plan.query.tables(domain)
+    measured = plan.base.tables(domain) == names and isinstance(spread, Spread)
+    everybody = all(tally.where is None for tally in plan.base.tallies(plan.policy))
+    if not (measured and everybody) or not all(law.is_alike for law, _ in plan.laws()):
+        return
+    assert isinstance(spread, Spread)  # noqa: S101 - asked above
+    start = 0
+    for number, table in enumerate(names):
+        shape = tuple(domain[name].size for name in table)
+        cells = slice(start, start + math.prod(shape))
+        groups = None if plan.groups is None else plan.groups[number]
+        yield CountedTable(table, shape, spread.laws, np.asarray(spread.which[cells]), groups)
+        start = cells.stop
 
 
 @dataclass(frozen=True)
@@ -192,3 +232,55 @@ class LinearPlan(Plan):
         for law, entries in laws:
             out[entries] = number(law)
         return out
+
+
+_AS_GOOD: Final = 0.998
+
+
+def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> LinearPlan:
+    """Return the plan with the smallest expected error for a checked linear question."""
+    plans = every_plan(query, policy, epsilon)
+    best = min(plans, key=lambda plan: plan.variance)
+    tried = sorted(((plan.strategy, plan.mse) for plan in plans if plan.mse < math.inf), key=lambda one: one[1])
+    return replace(best, compared=tuple(tried))
+
+
+def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[LinearPlan]:
+    """Return a plan for each way to answer a checked linear question."""
+    query.check_size(policy.domain)
+    plain = [Strategy(how, base) for base, how in query.bases(policy)]
+    plans = [_plan(query, way, policy, epsilon) for way in plain]
+    if any(plan.noise is None for plan in plans):
+        return plans  # nothing needs hiding
+    plainest = min(plan.variance for plan in plans)
+    made = [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
+    # drop strategies that do not clearly beat a simpler one
+    return plans + [plan for plan in made if not plainest * _AS_GOOD <= plan.variance <= plainest]
+
+
+def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> LinearPlan:
+    base = way.base
+    step = measured_step(base, policy)
+    sides = None
+    noise, why = way.noise, way.why
+    if way.loss is not None and way.loss > epsilon:
+        raise PlanningFault("a noise that costs more than epsilon")
+    if noise is None:
+        sides = base.directions(policy) if query is base and step.l1 else None
+        counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
+        noise, why = noise_for(step, epsilon, base.size(policy.domain), *counts, unit=base.unit(policy.domain))
+    return LinearPlan(
+        query=query,
+        base=base,
+        policy=policy,
+        epsilon=epsilon,
+        step=step,
+        noise=noise,
+        why=why,
+        answers=query.size(policy.domain),
+        strategy=way.name,
+        sides=None if noise is not None and noise.is_joint else sides,
+        drawn=way.drawn,
+        own_errors=way.errors,
+        own_loss=way.loss,
+    )

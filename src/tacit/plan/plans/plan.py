@@ -26,7 +26,7 @@ from tacit.policy.describe import of_the_rows_counted
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.plans.counted_tables import CountedTable
+    from tacit.plan.plans.linear import CountedTable
     from tacit.plan.plans.records import RecordsPlan
 
 

@@ -27,14 +27,20 @@ from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise, noise_for
-from tacit.plan.plans.selection_noise import largest_fall, restrict, shift
-from tacit.plan.plans.selection_plan import SelectionPlan, fill_up, measured_log_probability, noise_name
+from tacit.plan.plans.selection_plan import (
+    SelectionPlan,
+    fill_up,
+    largest_fall,
+    measured_log_probability,
+    noise_name,
+    restrict,
+    shift,
+)
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.questions.above import Above
-    from tacit.plan.questions.below import Below
+    from tacit.plan.questions.selections import Above, Below
 
 # Of what `above` may spend where tests and values have their own parts. A test has noise of scale c / epsilon, a value
 # (cube noise) a standard deviation of c / (3.5 epsilon): with two thirds for the tests, the two are of the same size.

@@ -23,13 +23,18 @@ from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import noise_for
-from tacit.plan.plans.selection_noise import restrict, selecting_noise
-from tacit.plan.plans.selection_plan import SelectionPlan, measured_log_probability, noise_name
+from tacit.plan.plans.selection_plan import (
+    SelectionPlan,
+    measured_log_probability,
+    noise_name,
+    restrict,
+    selecting_noise,
+)
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.questions.top_k import TopK
+    from tacit.plan.questions.selections import TopK
 
 CHOOSING_SHARE: Final = Fraction(2, 5)  # of the budget, where choice and measurement have their own parts
 SPARE: Final = 25  # one more candidate for so many: the best of them are published

@@ -25,16 +25,15 @@ from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
-from tacit.plan.choose import plan_linear
 from tacit.plan.errors.predict import agreed_variance
 from tacit.plan.measure.sums.rates import least_rates, scales_of
-from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.linear import LinearPlan, plan_linear
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.questions.marginals import Marginals
+    from tacit.plan.questions.counts import Marginals
 
 STRATEGY: Final = "with its own noise for each table"
 WORTH_IT: Final = 0.98  # of the variance with one noise for all: less gain is not worth several scales
@@ -118,7 +117,7 @@ def _exact_totals(groups: Sequence[Ints] | None, sizes: Sequence[int]) -> list[i
 
 def table_changes(query: Marginals, policy: Policy) -> list[tuple[int, ...]]:
     """Return by how much the cells of each table change at most along the edges of each shape; none covers another."""
-    from tacit.plan.questions.count import Count
+    from tacit.plan.questions.counts import Count
 
     found: set[tuple[int, ...]] = set()
     for shape in policy.shapes:

@@ -2,42 +2,32 @@
 
 In reading order:
 
-    count         how many people
-    marginals     people in each cell: `histogram` and `marginals`
+    counts        how many people, in all or in each cell: `count`, `histogram` and `marginals`
     cumulative    people up to each value
     ranges        people between two values
     rectangles    the same for two attributes at once, or for a map
     total         sums of numbers
-    mean          sums over counts
-    variance      sums and sums of squares over counts
+    moments       sums, and sums of squares, over counts: `mean` and `variance`
     quantiles     values up to which shares of the people reach: `median` and `quantiles`
     clusters      centres that people lie close to
     true_records  records as they are, where they are no secret
-    selection     what questions share whose answer is a choice
-    below         whether fewer people than a threshold are picked
-    above         which items at least so many people have
-    top_k         the items that most people have
-    on_a_line     what questions about ordered values share
+    selections    questions whose answer is a choice: `below`, `above` and `top_k`
     written       questions as job files write them
 """
 
 from typing import Final
 
 from tacit.plan.question_keys import Question
-from tacit.plan.questions.above import ABOVE, Above, above
-from tacit.plan.questions.below import BELOW, Below, below
 from tacit.plan.questions.clusters import CLUSTERS, Clusters, clusters
-from tacit.plan.questions.count import COUNT, Count, count
+from tacit.plan.questions.counts import COUNT, HISTOGRAM, MARGINALS, Count, Marginals, count, histogram, marginals
 from tacit.plan.questions.cumulative import CUMULATIVE, Cumulative, cumulative
-from tacit.plan.questions.marginals import HISTOGRAM, MARGINALS, Marginals, histogram, marginals
-from tacit.plan.questions.mean import MEAN, Mean, mean
+from tacit.plan.questions.moments import MEAN, VARIANCE, Mean, Variance, mean, variance
 from tacit.plan.questions.quantiles import MEDIAN, QUANTILES, Quantiles, median, quantiles
 from tacit.plan.questions.ranges import RANGES, Ranges, ranges
 from tacit.plan.questions.rectangles import RECTANGLES, Rectangles, rectangles
-from tacit.plan.questions.top_k import TOP_K, TopK, top_k
+from tacit.plan.questions.selections import ABOVE, BELOW, TOP_K, Above, Below, TopK, above, below, top_k
 from tacit.plan.questions.total import TOTAL, Total, total
 from tacit.plan.questions.true_records import TRUE_RECORDS, TrueRecords, true_records
-from tacit.plan.questions.variance import VARIANCE, Variance, variance
 
 QUESTIONS: Final[tuple[Question, ...]] = (
     COUNT,

@@ -35,7 +35,6 @@ from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.bounds.of_sums import far_bounds
-from tacit.plan.examples import first_attribute
 from tacit.plan.measure.cluster_grids import added_distance, grid_of, grids, inside, lines_of
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
@@ -51,9 +50,8 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, names_of
-from tacit.plan.questions.count import Count
-from tacit.plan.questions.marginals import Marginals
+from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, first_attribute, names_of
+from tacit.plan.questions.counts import Count, Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import POSITIVE, Key

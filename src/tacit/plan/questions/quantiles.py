@@ -19,10 +19,9 @@ import numpy as np
 from tacit.amounts import as_fraction, shown
 from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
-from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.plans.derived import Derived, Released, range_of
 from tacit.plan.question import attribute_of, check_where, read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals, can_be_added_up, first_attribute
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain

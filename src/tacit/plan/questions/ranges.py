@@ -13,14 +13,12 @@ import numpy.typing as npt
 from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.plan.errors.runs import Runs
-from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends
-from tacit.plan.questions.cumulative import Cumulative
-from tacit.plan.questions.marginals import Marginals
-from tacit.plan.questions.on_a_line import OnALine
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends, first_attribute, has_order
+from tacit.plan.questions.counts import Marginals
+from tacit.plan.questions.cumulative import Cumulative, OnALine
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain

@@ -11,7 +11,6 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.examples import has_order
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import (
     Linear,
@@ -26,8 +25,8 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import WHERE, Question, as_ends, names_of
-from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
+from tacit.plan.question_keys import WHERE, Question, as_ends, has_order, names_of
+from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value

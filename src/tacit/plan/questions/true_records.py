@@ -18,11 +18,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from tacit.errors import PlanError, kind_of
-from tacit.plan.examples import first_attribute
 from tacit.plan.plans.records import RecordsPlan, plan_records
 from tacit.plan.question import Query, attribute_of, check_where, columns_of, in_words, read_where, suffix, with_where
-from tacit.plan.question_keys import WHERE, Question, names_of
-from tacit.plan.questions.marginals import Marginals
+from tacit.plan.question_keys import WHERE, Question, first_attribute, names_of
+from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import Domain
 from tacit.policy.genuine import as_plain
 from tacit.policy.keys import TEXT, TEXTS, Key

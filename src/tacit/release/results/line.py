@@ -20,7 +20,7 @@ from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import position_of_end
 from tacit.plan.questions import quantiles as ask_quantiles
-from tacit.plan.questions.on_a_line import OnALine
+from tacit.plan.questions.cumulative import OnALine
 from tacit.policy.attributes import Attribute
 from tacit.release.estimate.cell_estimates import increasing
 from tacit.release.results.record import NumbersRecord, check_level

@@ -7,7 +7,7 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import printable
 from tacit.plan.questions import Quantiles
-from tacit.plan.questions.mean import Moment
+from tacit.plan.questions.moments import Moment
 from tacit.policy.domain import Domain
 from tacit.report.charts.chart_parts import ALONE, LEVEL, View, draw, interval_rows, lying_points, say_place
 from tacit.report.charts.linear_charts import cell_words, one_number, part_of, view_by_cell

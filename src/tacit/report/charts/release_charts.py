@@ -14,7 +14,7 @@ import vl_convert
 
 from tacit.amounts import error_text, shown_with_decimal
 from tacit.errors import printable
-from tacit.plan.explain import Explanation
+from tacit.plan.choose import Explanation
 from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts import (  # noqa: F401 - they register their questions
     cluster_charts,

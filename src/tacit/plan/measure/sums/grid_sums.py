@@ -17,7 +17,7 @@ from tacit.plan.measure.sums.regions import Region, fit_of
 from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import columns_of, position, suffix
-from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
+from tacit.plan.sensitivity.moves import GridMoves, Pair
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where

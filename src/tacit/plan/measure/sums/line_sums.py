@@ -2,7 +2,7 @@
 
 Guarantee   With the noise that the sums carry, every edge of a policy whose moves are `moves` costs at most
             `loss(moves)`, exactly; some move that these allow costs that much.
-Assumes     `moves` bounds what every edge does to the running counts (`plan/sensitivity/line_moves.py`).
+Assumes     `moves` bounds what every edge does to the running counts (`plan/sensitivity/moves.py`).
 Why         Noise is independent, so costs of groups add up: the sum over groups of what a move changes there, divided
             by the group's scale (`noise/grouped.py`). A line is a grid with one row, and the strategy says what moves
             change, in all groups at once (`plan/measure/sums/strategy.py`). A longest segment has a move that crosses
@@ -32,9 +32,8 @@ from tacit.plan.measure.measured import LineEntries
 from tacit.plan.measure.sums.grid_sums import GridSums
 from tacit.plan.measure.sums.strategy import Weighted
 from tacit.plan.measure.sums.workload import Workload, rectangle_variances
-from tacit.plan.questions.on_a_line import refuse_several_rows
-from tacit.plan.sensitivity.grid_moves import GridMoves
-from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.questions.cumulative import refuse_several_rows
+from tacit.plan.sensitivity.moves import GridMoves, LineMoves
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain

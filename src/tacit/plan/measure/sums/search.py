@@ -22,7 +22,7 @@ from tacit.noise.scales import SMALLEST_SCALE
 from tacit.plan.measure.sums.rates import best_rates, variance_at
 from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
 from tacit.plan.measure.sums.workload import Workload, rectangle_variances
-from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
+from tacit.plan.sensitivity.moves import GridMoves, Pair
 
 MOST_FITTED: Final = 200  # listed rectangles that weights are chosen for
 MOST_RAMPS: Final = 112  # whose covariance is inverted

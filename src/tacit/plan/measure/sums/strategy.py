@@ -2,7 +2,7 @@
 
 Guarantee   Independent two-sided geometric noise of scale 1/rate on the sums of each group hides every edge: for every
             edge, the changes of the groups times their rates add up to at most epsilon.
-Assumes     `plan/sensitivity/grid_moves.py` bounds the moves.
+Assumes     `plan/sensitivity/moves.py` bounds the moves.
 Why         Two-sided geometric noise of scale s costs |change| / s. A person who moves leaves one cell of a level and
             enters another, or stays in it. All ramps of an axis together are a fall from the first position on, one for
             one: a move by d changes them by d in all, whatever their width. Whoever enters or leaves changes one cell
@@ -24,7 +24,7 @@ from tacit.arrays import Floats, Ints
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.measure.sums.rates import scales_of
 from tacit.plan.measure.sums.regions import Region
-from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
+from tacit.plan.sensitivity.moves import GridMoves, Pair
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tacit.plan.errors.runs import Kind
 from tacit.plan.measure.sums.prediction import Asked, Moments, Prediction
 from tacit.plan.measure.sums.regions import fit_of, model_of
 from tacit.plan.measure.sums.strategy import GridStrategy, starts_of
-from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
+from tacit.plan.sensitivity.moves import GridMoves, Pair
 
 Ends = tuple[int, int, int, int]
 MOST_PIECES: Final = 2_000  # of a grid, cut along the ends of rectangles, whose pairs are looked at
