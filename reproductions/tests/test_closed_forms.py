@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.dependence.information import mutual_information
-from tacit.dependence.suppression import Suppression, suppression
+from tacit.dependence.suppression import Suppression, mutual_information, suppression
 from tacit_reproductions.document_001.closed_forms import bit_pair, own_information, own_suppression
 
 JOINTS = 200

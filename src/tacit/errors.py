@@ -56,14 +56,7 @@ class Refused(TacitError):
     """A refusal before any row was opened: names the place, the rule, the value given and the fix."""
 
     def __init__(
-        self,
-        rule: str,
-        *,
-        key: str = "",
-        given: Any = _NOTHING,
-        fix: str = "",
-        file: str = "",
-        line: int | None = None,
+        self, rule: str, *, key: str = "", given: Any = _NOTHING, fix: str = "", file: str = "", line: int | None = None
     ) -> None:
         self.rule, self.key, self.fix, self.file, self.line = rule, key, fix, file, line
         self._has_given = given is not _NOTHING

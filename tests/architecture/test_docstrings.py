@@ -26,7 +26,6 @@ DRAWS = ("keystream", "tables", "draws", "thinning", "two_scale", "grouped", *CU
 ALONE = ("monitor/alarm.py", "publish/local.py")
 CALIBRATION = (
     "dependence/suppression.py",
-    "dependence/information.py",
     "audit/posterior_bounds.py",
     "publish/methods/criterion.py",
     "publish/methods/perturbation.py",

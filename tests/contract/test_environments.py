@@ -30,7 +30,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.draft.draft import draft_policy
+from tacit.draft import draft_policy
 from tacit.errors import DataRefused, InternalError, Unread, safe_cause
 from tacit.jobs.job_file import read_job
 from tacit.monitor.journal import read_published

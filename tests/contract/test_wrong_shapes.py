@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.draft.draft import draft, draft_policy
+from tacit.draft import draft, draft_policy
 from tacit.errors import InternalError, TacitError, bare, sealed
 from tacit.rows.guard import closed
 from tacit.rows.rows import open_rows

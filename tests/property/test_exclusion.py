@@ -10,8 +10,7 @@ import pytest
 
 import tacit as tc
 from joints import Case, information, joint_with_outcomes, random_case, weights
-from tacit.dependence.information import mutual_information, outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import mutual_information, outcomes, suppression
 
 CASES = [random_case(np.random.default_rng([11, number])) for number in range(150)]
 

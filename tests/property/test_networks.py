@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.dependence.information import mutual_information
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import mutual_information, suppression
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # its compiled types have no module, which Python calls deprecated

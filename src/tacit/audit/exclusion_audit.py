@@ -32,9 +32,8 @@ from tacit.audit.exclusion_results import (
 )
 from tacit.audit.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.given_tables import listed
-from tacit.dependence.information import checked_seen, outcomes
-from tacit.dependence.suppression import Suppression, checked_epsilon, suppression
+from tacit.dependence.given import listed
+from tacit.dependence.suppression import Suppression, checked_epsilon, checked_seen, outcomes, suppression
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.policy.policy import Policy, as_policy
 

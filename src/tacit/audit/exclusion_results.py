@@ -16,8 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tacit.dependence.information import NOTHING
-from tacit.dependence.suppression import SOME_VALUE, Suppression, questions_of
+from tacit.dependence.suppression import NOTHING, SOME_VALUE, Suppression, questions_of
 from tacit.errors import PlanError, word_or_kind
 
 

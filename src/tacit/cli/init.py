@@ -12,7 +12,7 @@ from tacit.cli.screen import AsJson, command, plain_text, show, show_json
 from tacit.errors import PolicyError
 
 if TYPE_CHECKING:
-    from tacit.draft.draft import DraftedLine, PolicyDraft
+    from tacit.draft import DraftedLine, PolicyDraft
 
 MOST_SHOWN = 40  # columns of each list; the draft itself has all of them
 WITHHELD = "(a column whose name may be a value)"
@@ -33,7 +33,7 @@ def draft(
     The draft holds values from the data, so it is not public before somebody has gone through it. What is printed
     here names columns only, and none whose name may itself be a value. Nothing is fetched from the network.
     """
-    from tacit.draft.draft import draft as drafted
+    from tacit.draft import draft as drafted
 
     if out.exists():
         raise _exists(out)

@@ -1,14 +1,12 @@
 """How attributes depend on each other, and what an observer learns from those that are released or suppressed.
 
 A dependence is public, as a policy is. Nothing here opens rows. A planner asks how much a release would tell; an audit
-asks how much one did tell.
+asks how much one told.
 
 In reading order:
 
-    factor          tables with most cells zero, in logarithms, and exact inference on them
-    given_tables    tables and frames, as people write them
-    given_networks  networks, as people write them
-    dependence      a joint distribution of attributes
-    suppression     what an observer of released and suppressed attributes believes
-    information     all outcomes that an observer could see: what they tell on average and at worst
+    factor       tables with most cells zero, in logarithms, and exact inference on them
+    given        tables, frames and networks, as people write them
+    dependence   a joint distribution of attributes
+    suppression  what an observer of released and suppressed attributes believes, on average and at worst
 """

@@ -21,14 +21,14 @@ import numpy as np
 
 from tacit.arrays import Floats
 from tacit.dependence.factor import MOST_CELLS, Factor, cell_numbers, eliminated, too_large
-from tacit.dependence.given_networks import read_network
-from tacit.dependence.given_tables import (
+from tacit.dependence.given import (
     Given,
     as_distribution,
     cells_of,
     checked_names,
     counted_rows,
     every_cell,
+    read_network,
 )
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
@@ -279,7 +279,6 @@ def _of_cells(names: tuple[str, ...], given: Given, chances: Floats, *, unprotec
 
 
 def _smoothing(given: Any) -> float:
-    """Return what is added to every count, or refuse it."""
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if not is_number or not 0 <= given < math.inf:
         fix = "Write 0.5, or leave it out to add nothing."
@@ -288,7 +287,6 @@ def _smoothing(given: Any) -> float:
 
 
 def _smoothed(given: Given, extra: float) -> Given:
-    """Return the counts with something added to every cell, possible or not."""
     sizes = tuple(len(each) for each in given.values)
     cells = math.prod(sizes)
     if cells > MOST_CELLS:

@@ -181,7 +181,6 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int]) -> Factor:
 
 
 def _without_own(factor: Factor, met: Counter[int], kept: set[int]) -> Factor:
-    """Return the table without the variables that no other one has."""
     keep = [variable for variable in factor.variables if variable in kept or met[variable] > 1]
     return factor if len(keep) == len(factor.variables) else factor.summed(keep)
 
@@ -196,7 +195,6 @@ def _cost(variable: int, factors: Sequence[Factor]) -> float:
 
 
 def _product(factors: Sequence[Factor]) -> Factor:
-    """Return the product of tables, the small ones first."""
     if not factors:
         return Factor((), (), as_codes([], [], 1), np.zeros(1))
     return reduce(Factor.times, sorted(factors, key=lambda factor: factor.cells))

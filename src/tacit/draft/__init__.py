@@ -1,6 +1,540 @@
-"""First drafts of policy files from column names and types, for `tacit init`.
+"""A first draft of a policy file from column names and types: `tacit init DATA`.
 
-In reading order:
-
-    draft  a first draft of a policy
+A domain must be declared, not read off the data: a category that only one person has, or the largest income, is
+itself a disclosure. So a draft is for the publisher's eyes. Every line that holds values from the data is marked with
+`REVIEW`, the secrets are those of ordinary differential privacy until somebody says otherwise, and what cannot be
+declared is a comment with the reason.
 """
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tacit.errors import PolicyError, sealed
+from tacit.policy.attributes import Decimals, Flag
+from tacit.policy.attributes.attribute import CLIP
+from tacit.policy.domain import Domain
+from tacit.policy.yaml_entries import quoted, write_yaml
+from tacit.rows.files.headers import is_called_a_person, is_called_an_id, looks_like_a_value
+from tacit.rows.files.sample import Sample, sample_of
+
+REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
+_MOST_CATEGORIES: Final = 50
+_LONGEST_CATEGORY: Final = 60
+_FEW_ROWS: Final = 20  # below that, different texts are no sign of an identifier
+_NEARLY_ALL: Final = 0.9
+_SEVERAL: Final = 20  # different values; fewer are groups, whatever the column is called
+_WORDS_OF_A_SENTENCE: Final = 4
+_LONGEST_NAME: Final = 200
+_MOST_DECIMALS: Final = 6  # digits after the point that somebody writes down
+_LONGEST_STEM: Final = 100
+_PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
+_CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
+
+_TITLE: Final = """\
+# A draft of a Tacit policy, made from column names, types and a random sample of {rows} rows at most.
+# It is not a policy yet, and not public yet. Before you use it:
+#   1. Go through the lines marked REVIEW and write what you know to be possible, not what happens to occur.
+#   2. Delete the columns that nobody will ask about.
+#   3. Choose the secrets, then read what `tacit check` says about them.
+"""
+
+_AFTER: Final = """
+# What a release must not give away. `taking_part` is ordinary differential privacy: one person is added or removed.
+# `everything` with `presence: secret` also covers one record replaced by another at the same epsilon: up to twice the
+# noise.
+secrets: taking_part
+# Weaker secrets give more accurate releases. With those below, who is in the data is public; add `presence: secret` if
+# it is not. Instead of the line above, for instance:
+# secrets:
+{alternatives}
+# What is public about the data set anyway: size, {{marginal: [..]}}, {{count: ".."}}. It raises the noise.
+known: []
+"""
+
+_DOMAIN_NOTE: Final = (
+    "# The values that a person's record may have. Unexpected ones go to `otherwise`, or the row is dropped."
+)
+_UNREACHED: Final = "The data have {unreached} more columns. Declare those that somebody will ask about yourself."
+_PERSON_NOTE: Final = """
+# Each row counts as one person. If a person may own several rows, name the column that says whose row it is, and how
+# many rows of one person count:
+"""
+
+
+@dataclass
+class _DraftColumn:
+    """What the draft says about one column: lines of the domain, or the reason why it is left out."""
+
+    name: Any
+    lines: list[str] = field(default_factory=list)
+    reason: str = ""
+    kind: str = ""
+
+    @property
+    def is_attribute(self) -> bool:
+        """Whether it is declared."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class DraftedLine:
+    """A line of a draft that somebody should look at, and the column that it is about.
+
+    `column` is None where the name of the column may itself be a value, and so is not for the screen. `reason` says
+    why a column is left out; it is empty for a line that holds values from the data.
+    """
+
+    number: int
+    column: str | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PolicyDraft:
+    """The text of a draft policy, and where in it to look. `columns_left` is how many columns it does not reach."""
+
+    text: str
+    review: tuple[DraftedLine, ...]
+    left_out: tuple[DraftedLine, ...]
+    columns_left: int
+
+
+@sealed
+def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> str:
+    """Return the text of a draft policy file for a CSV or parquet file or a frame; it reads back as a policy.
+
+    It looks at a random sample of all rows. The first line of a CSV file must look like names, or `has_header` must
+    affirm that it is.
+    """
+    return draft(path_or_frame, rows_to_look_at=rows_to_look_at, has_header=has_header).text
+
+
+@sealed
+def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> PolicyDraft:
+    """Return the same with the lines that need a look."""
+    is_path = isinstance(path_or_frame, str | Path)
+    sample = sample_of(path_or_frame, rows_to_look_at, has_header=has_header)
+    columns = [(name, _typed(cells) if is_path else _plain(cells)) for name, cells in sample.columns]
+    drafted = [_drafted(name, cells, sample) for name, cells in columns]
+    stem = re.sub(r"[^\w-]+", "_", Path(path_or_frame).stem) if is_path else "draft"
+    lines = _TITLE.format(rows=f"{rows_to_look_at:,}").splitlines()
+    lines += write_yaml({"name": stem[:_LONGEST_STEM] or "draft"}).splitlines()
+    lines += ["", _DOMAIN_NOTE, "domain:"]
+    review: list[DraftedLine] = []
+    left_out: list[DraftedLine] = []
+    for place, column in enumerate(drafted):
+        shown = None if place in sample.unsure else _for_the_screen(column.name)
+        if column.reason:
+            left_out.append(DraftedLine(len(lines) + 1, shown, column.reason))
+            how = f", person: {quoted(column.name)}" if column.kind == "person" else ""
+            lines += (f"  {line}" for line in _comment(f"{_named(column.name)}: {column.reason}{how}"))
+            continue
+        for line in column.lines:
+            lines.append(f"  {line}")
+            if line.endswith(REVIEW):
+                review.append(DraftedLine(len(lines), shown))
+    unreached = sample.columns_in_all - len(drafted)
+    if unreached:
+        lines += (f"  {line}" for line in _comment(_UNREACHED.format(unreached=f"{unreached:,}")))
+    lines += (f"  # {line}" for line in _map_of(drafted))
+    if not any(column.is_attribute for column in drafted):
+        lines += ["  # No column can be declared as it is. Replace this line:", "  replace_me: flag"]
+    people = next((column.name for column in drafted if column.kind == "person"), "patient_id")
+    text = "\n".join(lines) + "\n" + _AFTER.format(alternatives=_alternatives(drafted)) + _PERSON_NOTE
+    text += f"# {_line({'person': people})}\n# per_person: 1\n"
+    return PolicyDraft(text, tuple(review), tuple(left_out), unreached)
+
+
+def _for_the_screen(name: Any) -> str | None:
+    """Return the name of a column, or None where it may be a value itself."""
+    return None if not isinstance(name, str) or looks_like_a_value(name) else name
+
+
+def _named(name: Any) -> str:
+    """Return the name of a column in a comment: in quotes, and cut if nobody would read to its end."""
+    text = str(name)
+    return quoted(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..")
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return texts of any sort, such as NumPy's, as texts; so also in lists."""
+    return [
+        str.__str__(value)
+        if isinstance(value, str)
+        else type(value)(map(_text, value))
+        if type(value) in (list, tuple, set, frozenset)
+        else value
+        for value in values
+    ]
+
+
+def _text(value: Any) -> Any:
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+def _typed(values: list[Any]) -> list[Any]:
+    """Return the texts of a CSV column as what they all look like; 01234 is a code and stays a text."""
+    texts = [value for value in values if isinstance(value, str)]
+    if not texts or len(texts) < sum(value is not None for value in values):
+        return values
+    for pattern, read in _LOOKS:
+        if all(pattern.fullmatch(text) for text in texts):
+            return [None if value is None else read(value) for value in values]
+    return values
+
+
+def _day(value: Any) -> datetime.date | None:
+    """Return the day of a date, a timestamp or an ISO text, in UTC where there is a zone; None if it has none."""
+    try:
+        read = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if isinstance(read, datetime.datetime):
+            zone = read.tzinfo
+            return (read if zone is None else read.astimezone(datetime.UTC)).date()
+    except (ValueError, OverflowError):
+        return None
+    return read if isinstance(read, datetime.date) else None
+
+
+_ISO: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9].*)?\s*"
+_LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
+    (re.compile(r"(?i)true|false"), lambda text: text.lower() == "true"),
+    (re.compile(r"-?(0|[1-9][0-9]{0,40})"), int),
+    (re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"), float),
+    (re.compile(_ISO), _day),
+]
+
+
+def _drafted(name: Any, values: list[Any], sample: Sample) -> _DraftColumn:
+    column = _DraftColumn(name)
+    try:
+        Domain({name: Flag()})
+    except PolicyError as refusal:
+        column.reason = f"its name {refusal.rule}. {refusal.fix}"
+        return column
+    if len(name) > _LONGEST_NAME:
+        column.reason = f"its name has more than {_LONGEST_NAME} letters. Rename the column first."
+        return column
+    present = [value for value in values if not _is_missing(value)]
+    column.reason = _declared(column, present, sample.rows, len(values))
+    return column
+
+
+def _declared(column: _DraftColumn, values: list[Any], rows_in_all: int, rows: int) -> str:
+    """Fill in the lines of a column, or return the reason why it cannot be declared."""
+    name = column.name
+    if not values:
+        return "no value to go by. Declare it yourself."
+    if all(isinstance(value, bool) for value in values):
+        column.lines, column.kind = [_line({name: "flag"})], "flag"
+        return ""
+    if all(_is_whole(value) for value in values):
+        return _whole_numbers(column, [int(value) for value in values], rows_in_all, rows)
+    if all(isinstance(value, int | float | decimal.Decimal) for value in values):
+        return _fractions(column, values, rows)
+    if all(isinstance(value, datetime.date) for value in values):
+        return _dates(column, values)
+    if all(isinstance(value, datetime.time | datetime.timedelta) for value in values):
+        return _TIMES
+    if all(isinstance(value, str) for value in values):
+        return _texts(column, values, rows_in_all, rows)
+    if all(isinstance(value, list | tuple | set | frozenset) for value in values):
+        return _lists(column, values)
+    return "values of different or unusual types. Turn them into texts, whole numbers or true/false first."
+
+
+def _whole_numbers(column: _DraftColumn, values: list[int], rows_in_all: int, rows: int) -> str:
+    different = set(values)
+    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
+    numbered = unique and max(different) - min(different) < rows_in_all / _NEARLY_ALL  # 1, 2, 3, .., some of them seen
+    if numbered or _is_called_an_identifier(column.name, len(different), unique=unique):
+        return _names_people(column)
+    if different <= {0, 1}:
+        column.kind = "flag"
+        column.lines = [f"{_line({column.name: 'flag'})}  {REVIEW}"]
+        return ""
+    if max(map(abs, different)) > 2**62:
+        return "numbers beyond 62 bits. If they name people, write the column as `person:` of the policy."
+    column.kind = "integers"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        f"  integers: [{min(different)}, {max(different)}]  {REVIEW}",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
+    ]
+    return ""
+
+
+def _fractions(column: _DraftColumn, values: list[Any], rows: int) -> str:
+    """Draft decimals: the range of the cells, and a step with as many digits as they have."""
+    numbers = {  # 36.800000000000004 is a sum that somebody made of 36.8
+        decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
+        for value in values
+        if math.isfinite(value)
+    }
+    if _is_called_an_identifier(
+        column.name, len(numbers), unique=rows >= _FEW_ROWS and len(numbers) > _NEARLY_ALL * rows
+    ):
+        return _names_people(column)
+    if not numbers:
+        return "no finite number to go by. Declare it yourself."
+    low, high = min(numbers), max(numbers)
+    digits = max(-int(number.normalize().as_tuple().exponent) for number in numbers)
+    is_measured = digits > _MOST_DECIMALS  # as fine as a computer goes, not as somebody wrote it down
+    if is_measured:
+        digits = min(_MOST_DECIMALS, max(0, 3 - (high - low).adjusted())) if high > low else _MOST_DECIMALS
+    step = decimal.Decimal(1).scaleb(-max(0, digits))
+    ends = [
+        (low / step).to_integral_value(decimal.ROUND_FLOOR) * step,
+        (high / step).to_integral_value(decimal.ROUND_CEILING) * step,
+    ]
+    try:
+        Decimals(ends[0], ends[1], step)
+    except (PolicyError, decimal.InvalidOperation):
+        return (
+            "numbers of very different sizes. Write {decimals: [low, high], step: 0.01, otherwise: clip} with the "
+            "range and the step that you know."
+        )
+    coarser = "  # coarser than the cells, which are rounded down" if is_measured else ""
+    column.kind = "decimals"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        f"  decimals: [{ends[0]:f}, {ends[1]:f}]  {REVIEW}",
+        f"  step: {step:f}{coarser}  {REVIEW}",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
+    ]
+    return ""
+
+
+def _dates(column: _DraftColumn, values: list[Any]) -> str:
+    days = [day for day in map(_day, values) if day is not None]
+    if not days:
+        return "no date to go by. Declare it yourself."
+    column.kind = "dates"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        f"  dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}",
+        "  by: day  # or week, month, quarter, year: fewer values are more accurate",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
+    ]
+    return ""
+
+
+def _some_dates(column: _DraftColumn, values: list[str]) -> str:
+    reason = _dates(column, [value for value in values if _ISO_DATE.fullmatch(value)])
+    if column.lines and not all(_ISO_DATE.fullmatch(value) and _day(value) for value in values):
+        column.lines.append(f"  {_NO_NUMBERS.replace('numbers', 'dates')}")
+    return reason
+
+
+def _texts(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
+    different = sorted(set(values))
+    if _mostly(_ISO_DATE, values):
+        return _some_dates(column, values)
+    if _mostly(_TIME, values):
+        return _TIMES
+    if _mostly(_OTHER_DATE, values):
+        return (
+            "dates that are not written like 2024-05-01, so that day and month could be mixed up; they are not read. "
+            "Write them so first, and declare {dates: [from, to], by: month, otherwise: clip}."
+        )
+    if _mostly(_ANY_DATE, values):
+        return (
+            "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
+            "{dates: [from, to], by: month, otherwise: clip}."
+        )
+    if _mostly(_COMMA, values):
+        return (
+            "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write them "
+            "with a point and without commas first, and declare {decimals: [low, high], step: 0.01, otherwise: clip}."
+        )
+    if _mostly(_WHOLE, values):
+        return _some_numbers(column, values, rows_in_all, rows)
+    if _mostly(_FRACTION, values):
+        reason = _fractions(column, [float(value) for value in values if _FRACTION.fullmatch(value)], rows)
+        if column.lines and not all(_FRACTION.fullmatch(value) for value in values):
+            column.lines.append(f"  {_NO_NUMBERS}")
+        return reason
+    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
+    words = sum(len(value.split()) for value in different) / len(different)
+    if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
+        return _FREE_TEXT
+    if unique or _is_called_an_identifier(column.name, len(different), unique=unique):
+        return _names_people(column)
+    if rows >= _FEW_ROWS and len(different) > rows / 2:
+        return _FREE_TEXT
+    if len(different) > _MOST_CATEGORIES or max(map(len, different)) > _LONGEST_CATEGORY:
+        return (
+            "texts, too many or too long for a list of categories. Group them first, and write "
+            "{categories: [a, b, other], otherwise: other}."
+        )
+    other = next((value for value in different if value.lower() == "other"), "other")
+    listed = different if other in different else [*different, other]
+    column.kind = "categories"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        *(f"  # nearly the same, is it one value? {_one_line(same)}  {REVIEW}" for same in _nearly_the_same(different)),
+        f"  {_line({'categories': listed})}  {REVIEW}",
+        f"  {_line({'otherwise': other})}",
+    ]
+    return ""
+
+
+def _some_numbers(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
+    """Draft a column of texts most of which spell whole numbers, and say what becomes of the others."""
+    reason = _whole_numbers(
+        column, [int(value.strip()) for value in values if _WHOLE.fullmatch(value)], rows_in_all, rows
+    )
+    if column.lines and not all(_WHOLE.fullmatch(value) for value in values):
+        column.lines.append(f"{'  ' * (column.kind == 'integers')}{_NO_NUMBERS}")
+    return reason
+
+
+def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
+    """Say whether most texts, and most different ones, are spelled like this; a few words among codes are codes."""
+    alike = [value for value in values if pattern.fullmatch(value)]
+    return len(alike) > len(values) / 2 and len(set(alike)) > len(set(values)) / 2
+
+
+_WHOLE: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]{0,40})\s*")  # 01234 is a code
+_COMMA: Final = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+_FRACTION: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?\s*")
+_ISO_DATE: Final = re.compile(_ISO)
+_TIME: Final = re.compile(r"\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
+_OTHER_DATE: Final = re.compile(r"\s*[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2,4}([ T].*)?")
+_ANY_DATE: Final = re.compile(
+    r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})([ T].*)?"
+)
+_NO_NUMBERS: Final = "# some cells are no numbers: their rows are dropped unless `otherwise` is a value of the range"
+
+_TIMES: Final = (
+    "times of day, or durations. Make whole numbers of them first, for instance minutes, and write "
+    "{integers: [0, 1439], otherwise: clip}."
+)
+_FREE_TEXT: Final = (
+    "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
+    "first and write {categories: [a, b, other], otherwise: other}."
+)
+
+
+def _nearly_the_same(values: list[str]) -> list[list[str]]:
+    """Return the values that differ by case, spaces or punctuation alone, together.
+
+    Signs that mean something stay: <=50K is not >50K, A+ is not A-, and 1.5 is not 15.
+    """
+    alike: dict[str, list[str]] = {}
+    for value in values:
+        alike.setdefault(_PUNCTUATION.sub("", value.casefold()), []).append(value)
+    return [same for bare, same in alike.items() if bare and len(same) > 1]
+
+
+def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool:
+    """Say whether a column is named like an identifier and does not look like a few groups."""
+    if not isinstance(name, str):
+        return False
+    if is_called_a_person(name):
+        return unique or different > 2  # two values are a yes and a no
+    return is_called_an_id(name) and (unique or different > _SEVERAL)
+
+
+def _lists(column: _DraftColumn, values: Iterable[Iterable[Any]]) -> str:
+    items = {item for value in values for item in value if isinstance(item, str | int)}
+    if not items or any(isinstance(item, bool) for item in items):
+        return "lists. If they are sets of items, write {items: how many there are} or {items: [names]}."
+    if len(items) > _MOST_CATEGORIES:
+        return (
+            "sets of many items. Number them, and write {items: how many there are, at_most: how many one person "
+            "may have}."
+        )
+    column.kind = "items"
+    listed = sorted(items, key=lambda item: (isinstance(item, str), item))
+    column.lines = [_line({column.name: None}, bare=True), f"  {_line({'items': listed})}  {REVIEW}"]
+    return ""
+
+
+def _names_people(column: _DraftColumn) -> str:
+    column.kind = "person"
+    return (
+        "looks like an identifier: leave it out of the domain and name it as `person:` if one person may own several "
+        "rows"
+    )
+
+
+def _map_of(columns: list[_DraftColumn]) -> list[str]:
+    """Suggest a grid where two columns of decimals are called like coordinates."""
+    fractions = [column.name for column in columns if column.kind == "decimals"]
+    rows = [name for name in fractions if re.match(r"(?i)lat", name)]
+    across = [name for name in fractions if re.match(r"(?i)(lon|lng)", name)]
+    if not rows or not across:
+        return []
+    of = f"of: [{quoted(rows[0])}, {quoted(across[0])}]"
+    return [
+        "Coordinates can be cells of a map instead; write the corners of the area that you serve:",
+        f"place: {{grid: {{rows: 100, columns: 100, {of}, low: [-90, -180], high: [90, 180], otherwise: {CLIP}}}}}",
+        f"({_CLIP_NOTE.removeprefix('# ')})",
+    ]
+
+
+def _alternatives(columns: list[_DraftColumn]) -> str:
+    """Return commented examples of weaker secrets, with the columns at hand."""
+    by_kind = {column.kind: column.name for column in reversed(columns) if column.is_attribute}
+    numbers, texts = by_kind.get("integers"), by_kind.get("categories")
+    some = texts if texts is not None else next(iter(by_kind.values()), "replace_me")
+    examples: list[tuple[dict[str, Any], str]] = [
+        ({"attributes": [some]}, "one attribute at a time, the others may be released exactly")
+    ]
+    if numbers is not None:
+        examples += [
+            ({"within": {"theta": 5, "attributes": [numbers]}}, "the rough value stays public"),
+            ({"partition": {"attribute": numbers, "width": 10}}, "the block stays public"),
+        ]
+    if texts is not None:
+        examples.append(
+            ({"values": {texts: ["a category"]}}, "this value looks like any other; the others are not secret")
+        )
+    examples.append(({"records": ".. < .."}, "everything about these people, nothing about the others"))
+    return "\n".join(f"#   - {_line(said)}  # {meaning}" for said, meaning in examples)
+
+
+def _line(said: dict[Any, Any], *, bare: bool = False) -> str:
+    (key, value), *_ = said.items()
+    written = _one_line(key)
+    if bare:
+        return f"{written}:"
+    return f"{written}: {_one_line(value)}"
+
+
+def _one_line(value: Any) -> str:
+    """Return a value as YAML that stays on one line however long it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_one_line(key)}: {_one_line(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_one_line(part) for part in value) + "]"
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", value):
+        return quoted(value)
+    return write_yaml({"x": value}).removeprefix("x: ").strip()
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(
+        text, 110, initial_indent="# ", subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)

@@ -33,8 +33,7 @@ import numpy as np
 
 from tacit.amounts import shown as in_short
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.information import outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import outcomes, suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.summed import written
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting

@@ -287,7 +287,6 @@ def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
 
 
 def _unprotected(policy: Policy) -> list[str]:
-    """Return the attributes that no edge ever changes."""
     return [name for name in policy.domain if name not in policy.moved_attributes]
 
 

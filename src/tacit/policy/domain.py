@@ -111,10 +111,7 @@ class Domain(Mapping[str, Attribute]):
             missing = [name for name in self if name not in value]
             if missing:
                 raise PolicyError(
-                    "must give every attribute",
-                    key="record",
-                    given=dict(value),
-                    fix=f"Add {', '.join(missing)}.",
+                    "must give every attribute", key="record", given=dict(value), fix=f"Add {', '.join(missing)}."
                 )
             parts: Sequence[Value] = [value[name] for name in self]
         elif len(self) == 1 and not self._is_whole_record(value):
@@ -123,10 +120,7 @@ class Domain(Mapping[str, Attribute]):
             parts = value
         else:
             raise PolicyError(
-                f"must have the attributes {', '.join(self)}",
-                key="record",
-                given=value,
-                fix="Write a mapping.",
+                f"must have the attributes {', '.join(self)}", key="record", given=value, fix="Write a mapping."
             )
         return tuple(
             canonical(attribute, part, key=name) for (name, attribute), part in zip(self.attributes, parts, strict=True)

@@ -88,7 +88,6 @@ def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
 
 
 def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether the same records surely count under both policies."""
     if (stronger.person, stronger.per_person) != (weaker.person, weaker.per_person):
         return False
     if (stronger.order, stronger.item) != (weaker.order, weaker.item):
@@ -108,13 +107,11 @@ def depends_on_choice(policy: Policy) -> bool:
 
 
 def _columns(policy: Policy) -> set[str]:
-    """Return the columns that hold what an edge may change."""
     found = {column for name, one in policy.domain.items() for column in one.read_from(name)}
     return found if policy.item is None else found | {policy.item}
 
 
 def _absences_within(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether every edge to or from absence is surely one of the stronger policy."""
     if any(small.joins for small in weaker.absences) > any(large.joins for large in stronger.absences):
         return False
     leaving = [large.only_from for large in stronger.absences]
@@ -127,7 +124,6 @@ def _absences_within(stronger: Policy, weaker: Policy) -> bool:
 
 
 def _edges_within(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether every edge between two records is surely one of the stronger policy."""
     domain = stronger.domain
     if stronger.secrets == weaker.secrets:
         return True

@@ -158,7 +158,6 @@ class KnownMarginal(Known):
         return self.names
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
-        """Return the cell that a person is in."""
         said = dict(zip(domain, record, strict=True)) if record is not None else {}
         return tuple(said[name] for name in self.names) if said else None
 
@@ -180,7 +179,6 @@ class KnownCount(Known):
     example: ClassVar[str] = '{count: "age < 18"}'
 
     def check(self, domain: Domain) -> None:
-        """Refuse predicates that the domain cannot answer."""
         try:
             self.where.compile(domain)
         except PolicyError as refusal:
@@ -192,14 +190,12 @@ class KnownCount(Known):
 
     @property
     def about(self) -> frozenset[str]:
-        """The attributes that the predicate asks about."""
         return self.where.columns()
 
     def tests(self, domain: Domain) -> list[Test]:
         return [self.where.compile(domain)]
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
-        """Return one for whoever is picked."""
         return int(record is not None and self.where.compile(domain).of_record(positions(domain, record)))
 
     def document(self) -> Any:

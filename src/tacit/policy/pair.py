@@ -88,7 +88,6 @@ class Pair:
         return [*said, self.promise, f"The other way round: {back}.", *self._assumptions()]
 
     def _assumptions(self) -> list[str]:
-        """Say which values were taken because none were given."""
         somebody = self.cover if self.hidden is ABSENT else self.hidden
         if not self.assumed or somebody is ABSENT:
             return []
@@ -98,7 +97,6 @@ class Pair:
         return [f"Assumed{both}: {shown}{more}. Name them to ask about other values."]
 
     def _chain(self) -> str:
-        """Return the records of the chain, each by what changes along it."""
         domain, many = self.policy.domain, int(self.there)
         first = list(islice(self.there.records(), _MOST_SHOWN))
         seen = [one for one in [*first, self.cover] if one is not ABSENT]

@@ -81,7 +81,6 @@ class Compare(Where):
         return frozenset({self.column})
 
     def compile(self, domain: Domain) -> Test:
-        """Turn the comparison into a set of positions on one axis."""
         attribute = domain.attribute(self.column, key="where")
         try:
             return Test.atom(*attribute.atom(self.column, self.part, self.symbol, self.operand))
@@ -265,10 +264,7 @@ def where(predicate: Where | str) -> Where:
         if not predicate.strip():
             raise PolicyError("must not be empty", key="where", fix="Leave it out to ask about everybody.") from None
         raise PolicyError(
-            "must read like `age < 18 and disease == 'flu'`",
-            key="where",
-            given=predicate,
-            fix=_spelling(predicate),
+            "must read like `age < 18 and disease == 'flu'`", key="where", given=predicate, fix=_spelling(predicate)
         ) from None
 
 
@@ -426,10 +422,7 @@ def _unreadable(text: str, fix: str = "") -> PolicyError:
         fix = _spelling(text)
     fix = _unquoted_date(text) or fix or _unquoted_name(text)
     return PolicyError(
-        "must compare attributes with constants, joined by and, or, not",
-        key="where",
-        given=text,
-        fix=fix or _EXAMPLE,
+        "must compare attributes with constants, joined by and, or, not", key="where", given=text, fix=fix or _EXAMPLE
     )
 
 

@@ -432,7 +432,6 @@ class YamlEntry:
 
 
 def _is_table(text: str) -> bool:
-    """Say whether a text looks like rows of cells with a separator rather than like YAML."""
     lines = [line for line in text.removeprefix("\ufeff").splitlines()[:20] if line.strip()][:2]
     if not lines or lines[0].lstrip()[:1] in ("{", "[", "-", "#") or re.search(r":(\s|$)", lines[0]):
         return False
@@ -477,7 +476,6 @@ def _number(node: yaml.ScalarNode) -> Any:
 
 
 def _exact(written: str) -> int | float | None:
-    """Return the number that a text like 1e3 or 08 stands for."""
     try:
         found = float(written.replace("_", ""))
     except ValueError:

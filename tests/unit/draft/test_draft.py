@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from tacit.draft.draft import REVIEW, draft_policy
+from tacit.draft import REVIEW, draft_policy
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items
 from tacit.policy.policy_file import read_policy

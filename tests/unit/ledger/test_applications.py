@@ -14,8 +14,7 @@ from sqlalchemy import create_engine, text
 from tests.joints import Case, joint_with_outcomes, learned_together
 
 import tacit as tc
-from tacit.dependence.information import outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import outcomes, suppression
 from tacit.ledger.clauses import RecordsShown
 from tacit.ledger.coins import RaisedCoins
 from tacit.plan.leakage.shown import Shown

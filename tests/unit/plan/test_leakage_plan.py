@@ -13,8 +13,7 @@ import pytest
 from tests.joints import Case, random_case
 
 import tacit as tc
-from tacit.dependence.information import outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import outcomes, suppression
 from tacit.plan.leakage.changed_dependence import largest_change
 
 DAY = tc.Dependence.from_table(

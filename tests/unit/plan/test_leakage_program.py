@@ -12,8 +12,7 @@ from scipy.optimize import minimize
 from tests.joints import Case, learned_together, random_case
 
 import tacit as tc
-from tacit.dependence.information import outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import outcomes, suppression
 from tacit.plan.leakage.coalition_budget import alone_bounds
 from tacit.plan.leakage.measures import joint_terms
 from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, solve

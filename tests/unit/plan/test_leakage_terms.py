@@ -10,8 +10,7 @@ import pytest
 from tests.joints import Case, learned_together, random_case
 
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.information import outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import outcomes, suppression
 from tacit.errors import PlanError
 from tacit.plan.leakage.measures import joint_terms
 from tacit.plan.leakage.setting import LeakageSetting, Limit, ReleaseLine, checked_setting

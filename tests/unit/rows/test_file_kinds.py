@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.draft.draft import draft_policy
+from tacit.draft import draft_policy
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.shell import inside
-from tacit.draft.draft import draft_policy
+from tacit.draft import draft_policy
 from tacit.errors import DataRefused
 from tacit.rows.files.headers import known_names, looks_like_a_value
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from tacit import noise
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.information import mutual_information
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import mutual_information, suppression
 from tacit.plan.leakage.budget import leakage_budget
 from tacit_reproductions.document_001.occupancy import DEFAULT_START, Bools, Days, Floats, Ints
 from tacit_reproductions.results import Claim, Table, check

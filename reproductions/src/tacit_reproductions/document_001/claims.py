@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.dependence.dependence import Dependence
-from tacit.dependence.information import mutual_information, outcomes
-from tacit.dependence.suppression import suppression
+from tacit.dependence.suppression import mutual_information, outcomes, suppression
 from tacit_reproductions.document_001.closed_forms import BitPair, bit_pair, own_information
 from tacit_reproductions.document_001.theorems import Line, Setting
 from tacit_reproductions.results import Claim, check, same

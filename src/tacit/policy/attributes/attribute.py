@@ -316,7 +316,6 @@ class OrderedAttribute(Attribute):
         """Return where a constant stands among the positions: between two of them, or beyond all of them."""
 
     def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
-        """Return the positions that a comparison picks."""
         if symbol == "has":
             raise PolicyError("must be asked of a set of items", fix="Use == or in.")
         if part:
@@ -348,7 +347,6 @@ class OrderedAttribute(Attribute):
         return self.value(0)
 
     def others(self, value: Value) -> list[Value]:
-        """Return other values in their order."""
         place = self.position(value)
         return [self.value(at) for at in range(min(self.size, _MOST_OTHERS)) if at != place]
 

@@ -140,7 +140,6 @@ class Integers(OrderedAttribute):
 
     @property
     def unit(self) -> Fraction:
-        """What numbers are counted in."""
         return Fraction(1)
 
     @property
@@ -189,7 +188,6 @@ class Integers(OrderedAttribute):
         return rounded if fits else value
 
     def others(self, value: Value) -> list[Value]:
-        """Return the neighbours of a value and the ends."""
         return self.near(value)
 
     @classmethod
@@ -364,19 +362,15 @@ class Decimals(OrderedAttribute):
         return Fraction(text.strip())
 
     def read_width(self, entry: YamlEntry) -> Fraction | int:
-        """Read the width of a block, exactly as it is written."""
         return Fraction(entry.node.value) if entry.node.tag == f"{YAML_TAG}float" else entry.whole()
 
     def words(self, value: Value) -> str:
-        """Return a value with as many digits as the step has."""
         return format(Decimal(repr(float(value))), f".{len(str(self.scale)) - 1}f")
 
     def usual(self) -> Value:
-        """Return a value that is not an end."""
         return self.value(self.size // 3)
 
     def others(self, value: Value) -> list[Value]:
-        """Return the neighbours of a value and the ends."""
         return self.near(value)
 
     @classmethod
@@ -386,7 +380,6 @@ class Decimals(OrderedAttribute):
 
 
 def _decimal(given: Any, key: str) -> Decimal:
-    """Return a number as the decimal that it is written as, or refuse."""
     try:
         if isinstance(given, bool) or not isinstance(given, int | float | str | Decimal):
             raise ValueError

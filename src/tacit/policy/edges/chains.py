@@ -6,7 +6,7 @@ Guarantee   A distance of k comes with a chain of k secret edges, and no shorter
 Assumes     The policy's shapes are its edges (tests hold them against the definitions, edge by edge).
 Why         Axes that no shape moves stay as they are, so predicates about them are decided first. Shapes then fall into
             groups that share no axis. An edge moves one group alone, so the distances of groups add up.
-            Within a group, boxes hold all records that k edges lead to (`policy/edges/boxes.py`). A group that has
+            Within a group, boxes hold all records that k edges lead to (`policy/edges/shapes.py`). A group that has
             only one shared distance has closed forms (`_shared`). Otherwise the search first gives each axis the whole
             of a shared distance, and each person any number of items. That can only make chains shorter; so if a chain
             of real edges between real records is as short, it is a shortest one. If there is none, a shared distance
@@ -30,10 +30,23 @@ import numpy as np
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, every_record, positions
-from tacit.policy.edges.boxes import EFFORT, BoxMove, Leg, Places, TooMany, are_listed, listed_legs, shortest_legs
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Near, Relation
-from tacit.policy.edges.shapes import EdgeShape, Metric, axes_of, cells, holds
+from tacit.policy.edges.shapes import (
+    EFFORT,
+    BoxMove,
+    EdgeShape,
+    Leg,
+    Metric,
+    Places,
+    TooMany,
+    are_listed,
+    axes_of,
+    cells,
+    holds,
+    listed_legs,
+    shortest_legs,
+)
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
@@ -212,7 +225,6 @@ def _item_axis(name: str, item: int) -> Axis:
 
 
 def _record_at(domain: Domain, places: Mapping[Axis, int]) -> Any:
-    """Return the record at these positions; items that are not mentioned are not in the set."""
     found: list[Any] = []
     for name, attribute in domain.attributes:
         if attribute.is_set:
@@ -273,7 +285,6 @@ class _Reading:
                 yield BoxMove({**self.relations, **ways}, region)
 
     def _ways(self) -> Iterator[dict[Axis, Near]]:
-        """Go through the largest ways of sharing the distance."""
         sharing = self.sharing
         if not sharing or self.metric is None:
             yield {}
@@ -409,7 +420,6 @@ def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Interv
 
 
 def _in_turn(far: Sequence[int], each: int) -> list[tuple[int, ...]] | None:
-    """Return so many units a time, axis after axis."""
     if sum(far) > each * _MOST_TABLE // max(len(far), 1):
         return None
     left, found = list(far), []
@@ -453,7 +463,6 @@ def _two_axes(far: Sequence[int], axes: Sequence[Axis], metric: Metric) -> list[
 
 
 def _one_by_one(policy: Policy, hidden: Any, ends: Sequence[_End]) -> list[Any]:
-    """Return a shortest chain by going through all records, or nothing if there is none."""
     domain = policy.domain
     left = set(every_record(domain)) - {hidden}
     before: dict[Any, Any] = {hidden: None}

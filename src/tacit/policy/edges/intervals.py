@@ -124,8 +124,7 @@ class Intervals:
     def closest_to(self, target: int) -> int:
         """Return the member nearest to a target; the set must not be empty."""
         return min(
-            (min(max(target, low), high) for low, high in self.parts),
-            key=lambda position: abs(position - target),
+            (min(max(target, low), high) for low, high in self.parts), key=lambda position: abs(position - target)
         )
 
     def minus(self, other: Intervals, low: int, high: int) -> Intervals:
@@ -153,7 +152,6 @@ class Intervals:
         return Intervals.of(found)
 
     def _all_minus(self, other: Intervals) -> Intervals:
-        """Return all differences by a convolution of two rows of zeros and ones."""
         start = min(self.lowest, other.lowest)
         size = max(self.highest, other.highest) - start + 1
         here, there = (each.marks(np.arange(start, start + size)).astype(np.float64) for each in (self, other))

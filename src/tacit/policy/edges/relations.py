@@ -162,7 +162,6 @@ class Same(Relation):
         return False
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
-        """Return {0} if the sets share a position."""
         return Intervals.points([0] if hidden & cover else [])
 
     def sources(self, cover: Intervals) -> Intervals:
@@ -172,31 +171,25 @@ class Same(Relation):
         return hidden
 
     def allows(self, hidden: int, cover: int) -> bool:
-        """Say whether the two are the same."""
         return hidden == cover
 
     def within(self, other: Relation, size: int) -> bool:
-        """Say whether staying is allowed everywhere by the other relation."""
         return other.allows_staying(size)
 
     def allows_all(self, hidden: Intervals, cover: Intervals) -> bool:
-        """Say whether there is nothing but one position."""
         return all(a == b == c == d for a, b in hidden for c, d in cover)
 
     def join(self, labels: Ints, starts: Intervals | None) -> None:
         """Connect nothing."""
 
     def sides(self, size: int) -> tuple[Bools, Bools, Bools, Bools]:
-        """Every edge stays where it is."""
         everywhere, nowhere = np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
         return everywhere, everywhere, nowhere, nowhere
 
     def corners(self, hidden: Intervals, cover: Intervals) -> set[tuple[int, int]]:
-        """Return the ends of what both sets share: a diagonal."""
         return {(place, place) for place in (hidden & cover).ends}
 
     def meets(self, hidden: list[Part], cover: list[Part]) -> Bools:
-        """Return which pieces share a position."""
         return overlap(hidden, cover)
 
 
@@ -210,23 +203,19 @@ class FromTo(Relation):
 
     @property
     def can_move(self) -> bool:
-        """Whether some edge begins in the first set, or staying is not allowed everywhere."""
         return bool(self.hidden) or not self.may_stay
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
-        """Return the differences over all pairs of positions."""
         start, end = hidden & self.hidden, cover & self.cover
         far = max(end.highest - start.lowest, start.highest - end.lowest) if start and end else 0
         found = end.minus(start, -abs(far), abs(far))
         return found | Intervals.points([0]) if self.may_stay and hidden & cover else found
 
     def sources(self, cover: Intervals) -> Intervals:
-        """Return the hidden set if the cover set is met."""
         moved = self.hidden if cover & self.cover else Intervals()
         return moved | cover if self.may_stay else moved
 
     def targets(self, hidden: Intervals) -> Intervals:
-        """Return the cover set if the hidden set is met."""
         moved = self.cover if hidden & self.hidden else Intervals()
         return moved | hidden if self.may_stay else moved
 
@@ -234,42 +223,34 @@ class FromTo(Relation):
         return (hidden in self.hidden and cover in self.cover) or (self.may_stay and hidden == cover)
 
     def within(self, other: Relation, size: int) -> bool:
-        """Say whether the other allows all moves from set to set, and staying where this one does."""
         stays = not self.may_stay or other.allows_staying(size)
         return stays and other.allows_all(self.hidden, self.cover)
 
     def allows_all(self, hidden: Intervals, cover: Intervals) -> bool:
-        """Say whether both sets are inside of these, or are one position that may stay."""
         inside = hidden <= self.hidden and cover <= self.cover
         return inside or (self.may_stay and Same().allows_all(hidden, cover))
 
     def allows_staying(self, size: int) -> bool:
-        """Say whether every position is in both sets, or may stay."""
         # a block {a..b} allows a to stay only inside both sets
         return self.may_stay or Intervals.full(size) <= (self.hidden & self.cover)
 
     def told_apart(self, size: int) -> tuple[Intervals, ...]:
-        """Return both sets, unless they are the whole axis."""
         return tuple(part for part in (self.hidden, self.cover) if part != Intervals.full(size))
 
     def telling(self, size: int) -> tuple[list[int], list[int]]:
-        """Return the ends of the parts of both sets."""
         return [place for part in (self.hidden, self.cover) for low, high in part for place in (low, high)], []
 
     @property
     def single_start(self) -> tuple[int, Intervals] | None:
-        """The one position of the hidden set, if it has one and nobody stays."""
         (low, high), *others = self.hidden.parts or [(0, 1)]
         return None if self.may_stay or others or low != high else (low, self.cover)
 
     def join(self, labels: Ints, starts: Intervals | None) -> None:
-        """Connect the cover set with all that leads there."""
         hidden = self.hidden if starts is None else self.hidden & starts
         if hidden or starts is None:
             join_set(labels, self.cover | hidden)
 
     def sides(self, size: int) -> tuple[Bools, Bools, Bools, Bools]:
-        """Edges start in one set and end in the other."""
         positions = np.arange(size, dtype=np.int64)
         starts, ends = self.hidden.marks(positions), self.cover.marks(positions)
         leaves = starts & ((self.cover.count > 1) | ~ends)
@@ -282,7 +263,6 @@ class FromTo(Relation):
         return found | (Same().corners(hidden, cover) if self.may_stay else set())
 
     def meets(self, hidden: list[Part], cover: list[Part]) -> Bools:
-        """Return which pieces meet the sets on both sides, or share a position that may stay."""
         starts = np.array([bool(self.hidden & Intervals((piece,))) for piece in hidden])
         ends = np.array([bool(self.cover & Intervals((piece,))) for piece in cover])
         found: Bools = starts[:, None] & ends
@@ -298,23 +278,18 @@ class Near(Relation):
 
     @property
     def can_move(self) -> bool:
-        """Whether another position is within reach."""
         return self.reach != 0
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
-        """Return the differences that are within reach."""
         return cover.minus(hidden, -self.reach, self.reach)
 
     def sources(self, cover: Intervals) -> Intervals:
-        """Return what is within reach."""
         return cover.widened(self.reach)
 
     def targets(self, hidden: Intervals) -> Intervals:
-        """Return what is within reach."""
         return hidden.widened(self.reach)
 
     def allows(self, hidden: int, cover: int) -> bool:
-        """Say whether the two are within reach."""
         return abs(hidden - cover) <= self.reach
 
     def limited(self, reach: int) -> Relation:
@@ -322,22 +297,18 @@ class Near(Relation):
         return Near(reach)
 
     def within(self, other: Relation, size: int) -> bool:
-        """Say whether the other allows all moves by so many positions."""
         return other.allows_near(min(self.reach, size - 1), size)
 
     def allows_all(self, hidden: Intervals, cover: Intervals) -> bool:
-        """Say whether no two positions are further apart."""
         return all(max(d - a, b - c) <= self.reach for a, b in hidden for c, d in cover)
 
     def allows_near(self, reach: int, size: int) -> bool:
-        """Say whether the reach is as large."""
         return reach <= self.reach
 
     def telling(self, size: int) -> tuple[list[int], list[int]]:
         return [], [self.reach]
 
     def join(self, labels: Ints, starts: Intervals | None) -> None:
-        """Connect everything, or everything around each start."""
         if self.reach < 1:
             return
         if starts is None:
@@ -351,12 +322,10 @@ class Near(Relation):
                 join_set(labels, Intervals(((low, high),)))
 
     def sides(self, size: int) -> tuple[Bools, Bools, Bools, Bools]:
-        """Edges leave and arrive everywhere, if another position is within reach."""
         everywhere, moves = np.ones(size, dtype=np.bool_), np.full(size, self.reach >= 1 and size > 1)
         return everywhere, everywhere, moves, moves
 
     def corners(self, hidden: Intervals, cover: Intervals) -> set[tuple[int, int]]:
-        """Return the corners of a band in each rectangle of two parts."""
         found: set[tuple[int, int]] = set()
         for a, b in self.reached_parts(hidden, cover):
             tried = [(x, y) for x in a for y in (max(b[0], x - self.reach), min(b[1], x + self.reach))]
@@ -365,7 +334,6 @@ class Near(Relation):
         return found
 
     def meets(self, hidden: list[Part], cover: list[Part]) -> Bools:
-        """Return which pieces come within reach of each other."""
         return overlap(hidden, cover, self.reach)
 
 
@@ -406,28 +374,22 @@ class Blocks(Relation):
         return Intervals.of(found)
 
     def sources(self, cover: Intervals) -> Intervals:
-        """Return every position of every block that is met."""
         return Intervals.of((self._block(low)[0], self._block(high)[1]) for low, high in cover)
 
     def targets(self, hidden: Intervals) -> Intervals:
-        """Return every position of every block that is met."""
         return self.sources(hidden)
 
     def allows(self, hidden: int, cover: int) -> bool:
-        """Say whether the two are in one block."""
         return hidden // self.width == cover // self.width
 
     def within(self, other: Relation, size: int) -> bool:
-        """Say whether the other allows all moves within these blocks."""
         return other.allows_blocks(self.width, size)
 
     def allows_all(self, hidden: Intervals, cover: Intervals) -> bool:
-        """Say whether both sets lie in one block, part by part."""
         width = self.width
         return all(a // width == b // width == c // width == d // width for a, b in hidden for c, d in cover)
 
     def allows_blocks(self, width: int, size: int) -> bool:
-        """Say whether these blocks consist of whole ones of the other width, or of everything."""
         return self.width % width == 0 or super().allows_blocks(width, size)
 
     def told_apart(self, size: int) -> tuple[Intervals, ...]:
@@ -435,11 +397,9 @@ class Blocks(Relation):
         return (Intervals.points([size - 1]),) if self.width > 1 and size % self.width == 1 else ()
 
     def telling(self, size: int) -> tuple[list[int], list[int]]:
-        """Return the end of the first block and the beginning of the last."""
         return [self.width - 1, (size - 1) // self.width * self.width], []
 
     def join(self, labels: Ints, starts: Intervals | None) -> None:
-        """Connect the positions of each block."""
         only, width = None if starts is None else self.sources(starts), self.width
         if is_unlabelled(labels):
             places = np.arange(len(labels))
@@ -451,7 +411,6 @@ class Blocks(Relation):
                 join_set(labels, Intervals.of([(start, min(start + width, len(labels)) - 1)]))
 
     def sides(self, size: int) -> tuple[Bools, Bools, Bools, Bools]:
-        """Edges leave and arrive wherever a block has more than one position."""
         positions = np.arange(size, dtype=np.int64)
         everywhere, first = np.ones(size, dtype=np.bool_), positions // self.width * self.width
         moves = np.minimum(first + self.width, size) - first > 1
@@ -474,9 +433,7 @@ class Blocks(Relation):
         return found
 
     def meets(self, hidden: list[Part], cover: list[Part]) -> Bools:
-        """Return which pieces have a block in common."""
         return overlap(np.array(hidden) // self.width, np.array(cover) // self.width)
 
     def farthest_ends(self, starts: Ints, ends: Ints) -> Ints:
-        """Return the ends, or those of the blocks where these come first."""
         return np.minimum(ends, (starts // self.width + 1) * self.width - 1)

@@ -2,13 +2,11 @@
 
 In reading order:
 
-    family            every behaviour of a family
-    combined          several families together; the edges of one that start at some people only: `where`
+    family            every behaviour of a family; several together; the edges of some people only: `where`
     attribute_values  attributes: records that differ in one of them; values: these look like any other
-    whole_records     everything; records: these people look like anybody; taking_part: being in the data
+    whole_records     everything; records: these people look like anybody; taking_part: being in the data; pairs: a list
     blocks            partition: values in one block
     distance          within: values up to a distance
-    listed_pairs      pairs: an explicit list
 
 A new family is a class and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
 """
@@ -23,26 +21,15 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.secrets.attribute_values import Attributes, SensitiveValues, values
 from tacit.policy.secrets.blocks import Partition, exact_width
-from tacit.policy.secrets.combined import SomePeople, Union
 from tacit.policy.secrets.distance import METRICS, Within, within
-from tacit.policy.secrets.family import Secrets, restricted_to
-from tacit.policy.secrets.listed_pairs import Pairs, pairs
-from tacit.policy.secrets.whole_records import Everything, SensitiveRecords, TakingPart
+from tacit.policy.secrets.family import Secrets, SomePeople, Union, restricted_to
+from tacit.policy.secrets.whole_records import Everything, Pairs, SensitiveRecords, TakingPart, pairs
 from tacit.policy.where import Where
 from tacit.policy.where import where as read_predicate
 
 FAMILIES: Final[dict[str, type[Secrets]]] = {
     one.keyword: one
-    for one in (
-        Everything,
-        Attributes,
-        Partition,
-        Within,
-        Pairs,
-        SensitiveValues,
-        SensitiveRecords,
-        TakingPart,
-    )
+    for one in (Everything, Attributes, Partition, Within, Pairs, SensitiveValues, SensitiveRecords, TakingPart)
 }
 
 

@@ -47,20 +47,16 @@ class Attributes(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse unknown or missing names."""
         check_names(self.names, domain, "secrets.attributes")
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say whether exactly one attribute differs, and it is listed."""
         differing = changed(domain, hidden, cover)
         return len(differing) == 1 and differing[0] in self.names
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return one shape for each attribute."""
         return [free(domain, name) for name in self.names]
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the same of the other attributes."""
         others = tuple(name for name in self.names if name not in names)
         return replace(self, names=others) if others else None
 
@@ -79,11 +75,9 @@ class Attributes(Secrets):
         )
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why there is no edge."""
         return "there is only one value" if all(domain[name].size == 1 for name in self.names) else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say that it is one attribute at a time."""
         if len(self.names) < 2 or setting.known:
             return
         if setting.absence:
@@ -95,7 +89,6 @@ class Attributes(Secrets):
             )
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield records that differ in one attribute, and in two."""
         movable = [(name, domain[name].others(base[name])) for name in self.names]
         movable = [(name, others) for name, others in movable if others]
         for name, others in movable[:MOST_NAMES]:
@@ -131,7 +124,6 @@ class SensitiveValues(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse unknown attributes and values."""
         if not self.sensitive:
             raise PolicyError("must list an attribute", key="secrets.values", given={}, fix="Write {name: [values]}.")
         for name, values in self.sensitive:
@@ -151,7 +143,6 @@ class SensitiveValues(Secrets):
                     canonical(attribute, value, key=f"secrets.values.{name}")
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say whether every change starts from a sensitive value."""
         listed = dict(self.sensitive)
         for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True):
             if a == b:
@@ -195,7 +186,6 @@ class SensitiveValues(Secrets):
         return shapes
 
     def canonical(self, domain: Domain) -> Secrets:
-        """Return every value as the domain writes it."""
         return SensitiveValues(
             tuple(
                 (name, values)
@@ -206,7 +196,6 @@ class SensitiveValues(Secrets):
         )
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the sensitive values of the other attributes."""
         others = tuple((name, values) for name, values in self.sensitive if name not in names)
         return replace(self, sensitive=others) if others else None
 
@@ -227,7 +216,6 @@ class SensitiveValues(Secrets):
         return values(found)
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected, and that it is so one way only."""
         said = []
         for name, values in self.sensitive:
             if domain[name].is_set:
@@ -242,7 +230,6 @@ class SensitiveValues(Secrets):
         )
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say what may still be learnt."""
         learnt = "may be learnt for certain" if setting.certain else "is not protected by it"
         for name, values in self.sensitive:
             attribute = domain[name]
@@ -259,7 +246,6 @@ class SensitiveValues(Secrets):
                 yield f"`values` protects {name} being {shown}, nothing else: that it is something else {learnt}."
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield a sensitive value and another one, both ways."""
         for name, values in self.sensitive[:MOST_NAMES]:
             yield from _candidates(name, values, domain, base)
 

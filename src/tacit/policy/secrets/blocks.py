@@ -71,7 +71,6 @@ class Partition(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse what does not make blocks."""
         attribute = domain.attribute(self.name, key="secrets.partition")
         key = f"secrets.partition.{self.name}"
         if (self.width is None) == (self.blocks is None):
@@ -142,7 +141,6 @@ class Partition(Secrets):
         return [int(width // axis.spacing) for axis, width in zip(axes, widths, strict=True)]
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say whether only this attribute differs, and both values are in one block."""
         if changed(domain, hidden, cover) != [self.name]:
             return False
         attribute, place = domain[self.name], list(domain).index(self.name)
@@ -164,7 +162,6 @@ class Partition(Secrets):
         return [EdgeShape(relations)]
 
     def canonical(self, domain: Domain) -> Secrets:
-        """Return the blocks with every value as the domain writes it."""
         if self.blocks is None:
             return self
         attribute = domain[self.name]
@@ -175,7 +172,6 @@ class Partition(Secrets):
         return Partition(self.name, None, blocks)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the same, if it is another attribute."""
         return None if self.name in names else self
 
     def document(self) -> Any:
@@ -212,7 +208,6 @@ class Partition(Secrets):
         return cls(name, None, blocks)
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected, and that the block is not."""
         if self.width is not None:
             size = " x ".join(str(_plain_width(width)) for width in self.width)
             within = f"{self.name} within its block of width {size}"
@@ -221,7 +216,6 @@ class Partition(Secrets):
         return Promise(f"{within}: which block it is", " stays public", " is protected at twice the epsilon only")
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why there is no edge."""
         if self.width is None:
             single = all(not isinstance(block, str) and len(block) < 2 for block in self.blocks or ())
         else:
@@ -230,7 +224,6 @@ class Partition(Secrets):
         return f"every block of {self.name} has one value" if single else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say that the block is public, and which values are in no block."""
         yield (
             f"`partition` leaves the block public: which block of {self.name} somebody is in may be released exactly."
             if setting.certain
@@ -249,7 +242,6 @@ class Partition(Secrets):
             yield f"`partition` protects listed blocks only: {whole} in no block and not protected by it."
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield records in one block, and in different ones."""
         name, attribute = self.name, domain[self.name]
         inside, outside = "in one block", "in different blocks"
         if self.blocks is not None:

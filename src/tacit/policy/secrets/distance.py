@@ -80,7 +80,6 @@ class Within(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse attributes without a distance."""
         check_names(self.names, domain, "secrets.within")
         if self.theta <= 0:
             raise PolicyError("must be positive", key="secrets.within.theta", given=str(self.theta), fix="Raise it.")
@@ -119,7 +118,6 @@ class Within(Secrets):
         return sum((axis.size * Fraction(axis.spacing) for axis in axes), Fraction(0))
 
     def _reaches_all(self, domain: Domain) -> bool:
-        """Say whether any two values are close enough."""
         if self._width(domain) is None:
             return False
         axes = [axis for name in self.names for axis in domain.axes_of(name)]
@@ -134,20 +132,17 @@ class Within(Secrets):
         ]
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say whether only listed attributes differ, by at most theta in all."""
         if not set(changed(domain, hidden, cover)) <= set(self.names) or hidden == cover:
             return False
         return Metric(self.theta, self.metric).allows(self._distances(domain, hidden, cover))
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return one shape with a shared distance."""
         axes = [axis for name in self.names for axis in domain.axes_of(name)]
         relations: dict[str, Relation] = {axis.name: Near(int(self.theta // axis.spacing)) for axis in axes}
         items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
         return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the same of the other attributes."""
         others = tuple(name for name in self.names if name not in names)
         if not others:
             return None
@@ -214,7 +209,6 @@ class Within(Secrets):
         )
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why there is no edge."""
         if any(domain[name].is_set for name in self.names):
             none = self.theta < 1
         else:
@@ -223,7 +217,6 @@ class Within(Secrets):
         return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say that the rough value is public, and what the promise still is far away; nothing if no value is far."""
         if self._reaches_all(domain):
             return
         yield (
@@ -249,7 +242,6 @@ class Within(Secrets):
         return "; the cost grows with the distance"
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield records that are just close enough, and just too far apart."""
         near, far = (f"{how}further apart than {self.far(domain)}" for how in ("not ", ""))
         moved_all: Fields = {}
         for name in self.names[:MOST_NAMES]:

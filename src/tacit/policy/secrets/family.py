@@ -1,29 +1,33 @@
-"""What every family of secrets says about itself: one method for each behaviour.
+"""What every family of secrets says about itself: one method for each behaviour; and families made of other families.
 
 If a person's true record is `hidden`, a release must look almost as if it were `cover`. Each family states its edges
 twice: `has_edge` is the definition, word for word; `shapes` is the same set in a form that steps are computed from.
-The tests hold the two against each other, edge by edge.
+The tests compare the two, edge by edge.
+
+`Union` has the edges of several families. `SomePeople` keeps the edges whose `hidden` satisfies a predicate; `cover`
+may be anybody. People for whom the predicate is false have no such secret (Blowfish's privacy-agnostic people). If an
+edge changes what the predicate asks about, its cover may not satisfy the predicate; then the reverse is no edge.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.domain import Domain, Record
+from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import FromTo
-from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves
+from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves, axes_of, cells, holds
 from tacit.policy.genuine import settle
 from tacit.policy.keys import PREDICATE, Row, Schema, mapping
-from tacit.policy.where import Where, where
+from tacit.policy.where import Test, Where, where
 from tacit.policy.yaml_entries import YamlEntry
 
 Fields: TypeAlias = dict[str, Value]
@@ -87,8 +91,6 @@ class Secrets(ABC):
         settle(self)
 
     def __or__(self, other: Secrets) -> Secrets:
-        from tacit.policy.secrets.combined import Union
-
         if not isinstance(other, Secrets):
             raise PolicyError(
                 f"must be united with secrets, not with {kind_of(other)}",
@@ -128,8 +130,6 @@ class Secrets(ABC):
 
     def only_for(self, people: Where) -> Secrets:
         """Return those of these edges whose hidden record satisfies a predicate: nobody else has such a secret."""
-        from tacit.policy.secrets.combined import SomePeople
-
         return SomePeople(self, people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
@@ -264,3 +264,192 @@ def listed_briefly(names: Iterable[str], word: str = "and") -> str:
     if len(some) > 8:
         some = [*some[:7], f"{len(some) - 7} more"]
     return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} {word} {some[-1]}"
+
+
+@dataclass(frozen=True)
+class Union(Secrets):
+    """The edges of all its members."""
+
+    members: tuple[Secrets, ...]
+    keyword: ClassVar[str] = "union"
+
+    def families(self) -> tuple[Secrets, ...]:
+        return self.members
+
+    def check(self, domain: Domain) -> None:
+        if not self.members:
+            raise PolicyError("must protect something", key="secrets", given=[], fix="Write tc.secrets.everything().")
+        for member in self.members:
+            member.check(domain)
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        return any(member.has_edge(domain, hidden, cover) for member in self.members)
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        return [shape for member in self.members for shape in member.shapes(domain)]
+
+    def absences(self, domain: Domain) -> list[Absence]:
+        return [absence for member in self.members for absence in member.absences(domain)]
+
+    def only_for(self, people: Where) -> Secrets:
+        return Union(tuple(family for member in self.members for family in member.only_for(people).families()))
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        kept = [found for member in self.members if (found := member.without_attributes(names, domain)) is not None]
+        return Union(tuple(kept)) if kept else None
+
+    def canonical(self, domain: Domain) -> Secrets:
+        members = tuple(family for member in self.members for family in member.canonical(domain).families())
+        return members[0] if len(members) == 1 else Union(members)
+
+    def document(self) -> Any:
+        return [member.document() for member in self.members]
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
+
+    def promise(self, domain: Domain) -> Promise:
+        return Promise("; and ".join(member.words(domain) for member in self.members))
+
+
+@dataclass(frozen=True)
+class SomePeople(Secrets):
+    """The edges of a family that start at the records which a predicate picks."""
+
+    family: Secrets
+    where: Where
+    keyword: ClassVar[str] = "where"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("any of these", '`{within: {age: 5}, where: "smoker == True"}`', "the same, but only of people with this"),
+    )
+
+    @property
+    def called(self) -> str:
+        return self.family.called
+
+    def check(self, domain: Domain) -> None:
+        self.family.check(domain)
+        try:
+            self.where.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key=f"secrets.{self.called}.where") from None
+
+    def _picks(self, domain: Domain, record: Record) -> bool:
+        return self.where.compile(domain).of_record(positions(domain, record))
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        return self.family.has_edge(domain, hidden, cover) and self._picks(domain, hidden)
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        test = self.where.compile(domain)
+        return [shape.only_for(test) for shape in self.family.shapes(domain)]
+
+    def only_for(self, people: Where) -> Secrets:
+        return SomePeople(self.family, self.where & people)
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        kept = self.family.without_attributes(names, domain)
+        return None if kept is None else kept.only_for(self.where)
+
+    def canonical(self, domain: Domain) -> Secrets:
+        return self.family.canonical(domain).only_for(self.where)
+
+    def document(self) -> Any:
+        said = self.family.document()
+        return {**(said if isinstance(said, dict) else {said: None}), self.keyword: str(self.where)}
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
+
+    def promise(self, domain: Domain) -> Promise:
+        said = self.family.promise(domain)
+        return Promise(
+            f"of people for whom {self.where}, {said.protected}",
+            f"{said.open}; of the others nothing by this",
+            f"{said.weaker}; of the others nothing by this",
+        )
+
+    def why_empty(self, domain: Domain) -> str:
+        return self.family.why_empty(domain) or why_nobody(domain, self.where)
+
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
+        """Say that others are not protected, and where edges lead out of the people who are."""
+        yield f"`{self.called}` with `where` protects nobody outside `{self.where}`."
+        changed = sorted(name for name in self.where.columns() if name in self.moved(domain))
+        if changed:
+            yield (
+                f"An edge of `{self.called}` may change {', '.join(changed)} and so lead to somebody outside "
+                f"`{self.where}`; no edge leads back, so that somebody is outside is not protected."
+            )
+        # chains of edges may end where somebody is no longer picked, so nothing is said about their length
+        yield from self.family.warnings(domain, replace(setting, known=True) if changed else setting)
+
+    def moved(self, domain: Domain) -> list[str]:
+        """Return the attributes that an edge may change."""
+        return [name for name in domain if any(shape.moves(domain, name) for shape in self.family.shapes(domain))]
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
+        test = self.where.compile(domain)
+        for wanted in (True, False):
+            start = record_with(domain, test, base, picked=wanted)
+            if start is None:
+                continue
+            for found in self.family.candidates(domain, start):
+                if found.hidden is None:
+                    continue
+                try:
+                    picked = is_picked(domain, test, found.hidden)
+                except PolicyError:
+                    continue  # more items than one person may have
+                if picked and wanted:
+                    yield replace(found, if_protected=f"{found.if_protected}, and the first satisfies {self.where}")
+                elif not picked:
+                    yield replace(found, if_not=f"the first does not satisfy {self.where}")
+                    if not wanted:
+                        break
+
+
+_MOST_CELLS: Final = 20_000  # combinations tried to find a record that a predicate picks
+
+
+def record_with(domain: Domain, test: Test, base: Fields | None = None, *, picked: bool = True) -> Fields | None:
+    """Return a record that a predicate picks (or does not pick); None if none was found."""
+    return _looked_for(domain, test, base, picked=picked)[0]
+
+
+def why_nobody(domain: Domain, people: Where) -> str:
+    """Say that no record satisfies a predicate; the empty text if one does, or may."""
+    found, is_sure = _looked_for(domain, people.compile(domain), None, picked=True)
+    return f"no record satisfies {people}" if found is None and is_sure else ""
+
+
+def _looked_for(domain: Domain, test: Test, base: Fields | None, *, picked: bool) -> tuple[Fields | None, bool]:
+    """Return a record, or None and whether there surely is none.
+
+    Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
+    """
+    start = base or {name: attribute.usual() for name, attribute in domain.attributes}
+    if is_picked(domain, test, start) == picked:
+        return start, True
+    split = axes_of([test])
+    for tried, cell in enumerate(cells(split)):
+        if tried == _MOST_CELLS:
+            return None, False
+        if holds(test, cell) != picked:
+            continue
+        record = dict(start)
+        for name, attribute in domain.attributes:
+            record[name] = attribute.moved_into(name, start[name], {split[axis][0]: cell[axis] for axis in cell})
+        try:
+            domain.record(record)
+        except PolicyError:
+            continue  # more items than one person may have
+        return record, True
+    return None, True
+
+
+def is_picked(domain: Domain, test: Test, record: Fields) -> bool:
+    """Say whether a predicate picks a record."""
+    return test.of_record(positions(domain, domain.record(record)))

@@ -1,24 +1,42 @@
-"""Secrets about whole records: of everybody, of some people, and being in the data.
+"""Secrets about whole records: of everybody, of some people, being in the data, and a list of pairs.
 
-`taking_part` is the differential privacy of adding or removing one person: any record looks like absence, and absence
-like any record. No edge leads from one record to another; by way of absence any two records look alike at twice the
-epsilon. With `where`, only records that satisfy it look like absence, and nothing leads back: absence satisfies no
-predicate.
+`taking_part` is the differential privacy of adding or removing one person: every record has an edge to absence, and
+absence has an edge to every record. No edge connects two records, but the chain through absence makes any two records
+look alike at twice the epsilon. With `where`, only records that satisfy it have an edge to absence, and absence has no
+edge, because it satisfies no predicate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import islice
+from typing import Any, ClassVar, Final, TypeAlias
 
-from tacit.errors import PolicyError
-from tacit.policy.domain import Domain, Record, positions
-from tacit.policy.edges.shapes import Absence, EdgeShape
-from tacit.policy.keys import PREDICATE, Row
+from tacit.errors import PolicyError, kind_of
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain, Record, canonical, positions
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import FromTo
+from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves
+from tacit.policy.keys import ANY, PART, PREDICATE, Row, Schema, two
 from tacit.policy.secrets.attribute_values import Attributes
-from tacit.policy.secrets.combined import is_picked, record_with, why_nobody
-from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, Promise, Secrets, listed
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    ExamplePair,
+    Fields,
+    PolicyContext,
+    Promise,
+    Secrets,
+    is_picked,
+    listed,
+    plain,
+    plain_value,
+    read_value,
+    record_with,
+    restricted_to,
+    why_nobody,
+)
 from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import YamlEntry
 
@@ -36,19 +54,15 @@ class Everything(Secrets):
         """Accept any domain."""
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say yes to every two different records."""
         return hidden != cover
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return one shape: anything may become anything."""
         return [EdgeShape(any_elsewhere=True)]
 
     def only_for(self, people: Where) -> Secrets:
-        """Return the records that a predicate calls sensitive."""
         return SensitiveRecords(people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the other attributes, one at a time."""
         others = tuple(name for name in domain if name not in names)
         return Attributes(others) if others else None
 
@@ -65,7 +79,6 @@ class Everything(Secrets):
         return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield records that differ in one attribute, and in all of them."""
         changed = dict(base)
         for number, (name, attribute) in enumerate(domain.attributes):
             for other in attribute.others(base[name])[:1]:
@@ -88,26 +101,21 @@ class SensitiveRecords(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse predicates that the domain cannot answer."""
         try:
             self.where.compile(domain)
         except PolicyError as refusal:
             raise refusal.located(key="secrets.records") from None
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say whether the hidden record is sensitive."""
         return hidden != cover and self.where.compile(domain).of_record(positions(domain, hidden))
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return one shape with a condition on the hidden side."""
         return [EdgeShape(any_elsewhere=True, only_from=self.where.compile(domain))]
 
     def only_for(self, people: Where) -> Secrets:
-        """Return the sensitive records that another predicate picks as well."""
         return SensitiveRecords(self.where & people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return the other attributes of the same people, one at a time."""
         others = tuple(name for name in domain if name not in names)
         return Attributes(others).only_for(self.where) if others else None
 
@@ -119,7 +127,6 @@ class SensitiveRecords(Secrets):
         return cls(where(entry.text()))
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected, and that others are not."""
         return Promise(
             f"everything about people for whom {self.where}",
             "; nothing about the others",
@@ -127,11 +134,9 @@ class SensitiveRecords(Secrets):
         )
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why there is no edge."""
         return why_nobody(domain, self.where)
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say that others are not protected."""
         if setting.certain:
             yield (
                 f"`records` protects nobody outside `{self.where}`: anything about them may be released exactly, and "
@@ -141,7 +146,6 @@ class SensitiveRecords(Secrets):
             yield f"`records` protects nobody outside `{self.where}`; that somebody is not sensitive is no secret."
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield somebody who is sensitive and somebody who is not."""
         test, text = self.where.compile(domain), str(self.where)
         inside = record_with(domain, test, base)
         outside = record_with(domain, test, base, picked=False)
@@ -174,7 +178,6 @@ class TakingPart(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        """Refuse predicates that the domain cannot answer."""
         if self.where is None:
             return
         try:
@@ -183,7 +186,6 @@ class TakingPart(Secrets):
             raise refusal.located(key="secrets.taking_part.where") from None
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        """Say no: no edge leads from one record to another."""
         return False
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
@@ -194,7 +196,6 @@ class TakingPart(Secrets):
         return [Absence() if self.where is None else Absence(self.where.compile(domain), joins=False)]
 
     def only_for(self, people: Where) -> Secrets:
-        """Return the ways out of the data of those whom a predicate picks."""
         return TakingPart(people if self.where is None else self.where & people)
 
     def document(self) -> Any:
@@ -219,7 +220,6 @@ class TakingPart(Secrets):
         )
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        """Yield somebody who leaves, somebody who joins, and records that differ."""
         if self.where is not None:
             test, text = self.where.compile(domain), str(self.where)
             inside = record_with(domain, test, base)
@@ -237,13 +237,255 @@ class TakingPart(Secrets):
                 yield ExamplePair(base, {**base, name: other}, if_not="only taking part is a secret")
 
     def why_empty(self, domain: Domain) -> str:
-        """Say why there is no edge."""
         return "" if self.where is None else why_nobody(domain, self.where)
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
-        """Say whose taking part is no secret."""
         if self.where is not None:
             yield (
                 f"`taking_part` with `where` protects nobody outside `{self.where}`, and not that somebody is not in "
                 "the data."
             )
+
+
+_SIDE: Final[Schema] = {
+    "anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]
+}
+
+
+@dataclass(frozen=True)
+class Pairs(Secrets):
+    """An explicit list of edges. Attributes that a pair does not mention stay as they are, whatever they are."""
+
+    pairs: tuple[tuple[tuple[tuple[str, Value], ...], tuple[tuple[str, Value], ...]] | tuple[Value, Value], ...]
+    keyword: ClassVar[str] = "pairs"
+    example: ClassVar[str] = "{pairs: [[{disease: hiv}, {disease: flu}]]}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row(
+            "pairs",
+            "`pairs: [[{ward: A}, {ward: B}]]`",
+            "the first like the second; not the other way round",
+            {"type": "array", "minItems": 1, "items": two(_SIDE)},
+        ),
+    )
+
+    def check(self, domain: Domain) -> None:
+        if not self.pairs:
+            raise PolicyError("must list at least one pair", key="secrets.pairs", given=[], fix="Add [hidden, cover].")
+        self.named(domain)
+
+    def named(self, domain: Domain) -> list[_Named]:
+        """Return both sides of each pair by attribute, or refuse."""
+        return self._looked_up(domain).named
+
+    def _looked_up(self, domain: Domain) -> _LookedUp:
+        """Return the pairs as a domain reads them, read once: a graph may have thousands."""
+        known: _LookedUp | None = self.__dict__.get("_last")
+        if known is None or known.domain is not domain:
+            known = _LookedUp(domain, self._read_by(domain))
+            self.__dict__["_last"] = known
+        return known
+
+    def _read_by(self, domain: Domain) -> list[_Named]:
+        named = []
+        for number, (hidden, cover) in enumerate(self.pairs):
+            key = f"secrets.pairs[{number}]"
+            a, b = _partial(domain, hidden, key), _partial(domain, cover, key)
+            for name in b:
+                if name not in a:
+                    raise PolicyError("must be given on the hidden side too", key=key, given=name, fix="Add its value.")
+            b = {**a, **b}
+            if a == b:
+                raise PolicyError("must differ", key=key, given=[a, b], fix="Remove the pair.")
+            named.append((a, b))
+        return named
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        x, y = dict(zip(domain, hidden, strict=True)), dict(zip(domain, cover, strict=True))
+        return any(
+            (tuple(x[name] for name in names), tuple(y[name] for name in names)) in ends
+            and all(x[name] == y[name] for name in domain if name not in names)
+            for names, ends in self._looked_up(domain).ends.items()
+        )
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape for each pair, or for all pairs that move one axis from the same place."""
+        known = self._looked_up(domain)
+        if known.shapes is None:
+            known.shapes = self._shapes(domain)
+        return list(known.shapes)
+
+    def _shapes(self, domain: Domain) -> list[EdgeShape]:
+        covers: dict[Any, set[int]] = {}
+        found: list[EdgeShape] = []
+        for a, b in self.named(domain):
+            sets = [name for name in a if domain[name].is_set]
+            items = {
+                name: ItemMoves(
+                    lose=False, gain=False, exactly=(domain[name].positions(a[name]), domain[name].positions(b[name]))
+                )
+                for name in sets
+            }
+            starts, ends = (_places(domain, side) for side in (a, b))
+            moved = [axis for axis in starts if starts[axis] != ends[axis]]
+            if len(moved) == 1 and not items:
+                covers.setdefault((tuple(starts.items()), moved[0]), set()).add(ends[moved[0]])
+            else:
+                found.append(_shape(starts, {axis: [at] for axis, at in ends.items()}, items))
+        for (places, axis), reached in covers.items():
+            found.append(_shape(dict(places), {**{name: [at] for name, at in places}, axis: reached}, {}))
+        return found
+
+    def canonical(self, domain: Domain) -> Secrets:
+        """Return the pairs by attribute, in the order of the domain, so that nothing hangs on that order."""
+        known = self._looked_up(domain)
+        if known.canonical is None:
+            pairs = [
+                tuple((_MAPPING, tuple((name, side[name]) for name in domain if name in side)) for side in pair)
+                for pair in known.named
+            ]
+            known.canonical = Pairs(tuple((hidden, cover) for hidden, cover in pairs))
+            known.canonical.__dict__["_last"] = known  # the same pairs, read already
+        return known.canonical
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        kept = [
+            pair
+            for pair, (a, b) in zip(self.pairs, self.named(domain), strict=True)
+            if all(a[name] == b[name] for name in names if name in a)
+        ]
+        return Pairs(tuple(kept)) if kept else None
+
+    def document(self) -> Any:
+        return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        found = []
+        for pair in entry.listed():
+            sides = pair.listed()
+            if len(sides) != 2:
+                raise pair.refuse("must be [hidden, cover]", given=pair.plain(), fix="Give two records.")
+            found.append(tuple(_side(side, domain) for side in sides))
+        read = pairs(found)
+        try:
+            if found:
+                read.check(domain)
+        except PolicyError:  # whichever it is: look again, one by one, to say where it stands
+            for pair, both in zip(entry.listed(), found, strict=True):
+                with pair.blamed():
+                    pairs([both]).check(domain)
+            raise
+        return read
+
+    def promise(self, domain: Domain) -> Promise:
+        if len(self.pairs) == 1:
+            return Promise("1 listed pair: the first record looks like the second")
+        return Promise(f"{len(self.pairs):,} listed pairs: the first record of each looks like the second")
+
+    def whole(self, domain: Domain) -> Iterator[tuple[Record, Record]]:
+        """Yield the listed pairs as whole records; what a pair leaves open is filled in."""
+        for a, b in self.named(domain):
+            filled = {name: attribute.usual() for name, attribute in domain.attributes if name not in a}
+            yield domain.record({**filled, **a}), domain.record({**filled, **b})
+
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
+        if not all(self.has_edge(domain, b, a) for a, b in self.whole(domain)):
+            yield "`pairs` protects from the first record to the second only; list the reverse as well if meant."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
+        for pair in islice(self.whole(domain), MOST_NAMES):
+            a, b = ({name: plain(value) for name, value in zip(domain, side, strict=True)} for side in pair)
+            yield ExamplePair(a, b, "a listed pair")
+            yield ExamplePair(b, a, "listed in both directions", "the pair is listed in the other direction only")
+
+
+_Named: TypeAlias = tuple[dict[str, Value], dict[str, Value]]  # both sides of a pair, by attribute
+_MAPPING: Final = "\0mapping"
+
+
+class _LookedUp:
+    """The pairs as one domain reads them, and as sets of both ends by the attributes that they mention."""
+
+    def __init__(self, domain: Domain, named: list[_Named]) -> None:
+        self.domain, self.named = domain, named
+        self.shapes: list[EdgeShape] | None = None
+        self.canonical: Pairs | None = None
+        self.ends: dict[tuple[str, ...], set[Any]] = {}
+        for pair in named:
+            names = tuple(sorted(pair[0]))
+            hidden, cover = (tuple(side[name] for name in names) for side in pair)
+            self.ends.setdefault(names, set()).add((hidden, cover))
+
+
+def _places(domain: Domain, side: Mapping[str, Value]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in side.items():
+        if not domain[name].is_set:
+            found |= domain[name].places(name, value)
+    return found
+
+
+def _shape(starts: Mapping[str, int], ends: Mapping[str, Iterable[int]], items: Mapping[str, ItemMoves]) -> EdgeShape:
+    relations = {axis: FromTo(Intervals.points([at]), Intervals.points(ends[axis])) for axis, at in starts.items()}
+    return EdgeShape(relations, items)
+
+
+def _side(entry: YamlEntry, domain: Domain) -> Any:
+    if entry.is_mapping:
+        found = {}
+        for name, value in entry.mapping().items():
+            with value.blamed():
+                found[name] = read_value(value, domain.attribute(name))
+        return found
+    if len(domain) == 1:
+        return read_value(entry, next(iter(domain.values())))
+    parts = entry.listed()
+    if len(parts) != len(domain):
+        raise entry.refuse(
+            f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix="Write {name: value, ..}."
+        )
+    return [read_value(part, attribute) for part, attribute in zip(parts, domain.values(), strict=True)]
+
+
+def _partial(domain: Domain, side: Any, key: str) -> dict[str, Value]:
+    if isinstance(side, tuple) and side and side[0] == _MAPPING:
+        given = dict(side[1])
+    else:
+        return dict(zip(domain, domain.record(side), strict=True))
+    for name in given:
+        domain.attribute(name, key=key)
+    return {name: canonical(domain[name], value, key=f"{key}.{name}") for name, value in given.items()}
+
+
+def _frozen(side: Any) -> Any:
+    if isinstance(side, Mapping):
+        return (_MAPPING, tuple((name, _frozen_value(value)) for name, value in side.items()))
+    return _frozen_value(side)
+
+
+def _frozen_value(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return frozenset(value)
+    return tuple(_frozen_value(part) for part in value) if isinstance(value, list | tuple) else plain_value(value)
+
+
+def _pair_document(side: Any) -> Any:
+    if isinstance(side, tuple) and side and side[0] == _MAPPING:
+        return {name: plain(value) for name, value in side[1]}
+    return [plain(part) for part in side] if isinstance(side, tuple) else plain(side)
+
+
+def pairs(pairs: Iterable[tuple[Value, Value]], *, where: Where | str | None = None) -> Secrets:
+    """Protect exactly these (hidden, cover) pairs. A side is a value, a tuple, or a mapping of some attributes."""
+    if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+        raise PolicyError(
+            f"must be a list of (hidden, cover), not {kind_of(pairs)}",
+            key="secrets.pairs",
+            fix='Write pairs([("hiv", "flu")]), or for a rule one of within, partition, values, records.',
+        )
+    listed = []
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise PolicyError("must be [hidden, cover]", key="secrets.pairs", given=pair, fix="Give two records.")
+        listed.append((_frozen(pair[0]), _frozen(pair[1])))
+    return restricted_to(Pairs(tuple(listed)), where)
