@@ -16,7 +16,7 @@ FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py"))]
 # Private names of other packages that have no public way to the same thing.
 OF_OTHER_PACKAGES = {
     (
-        "rows/sources/ibis_engines.py",
+        "rows/sources/duckdb_engine.py",
         "_run_pre_execute_hooks",
     ): "Ibis registers tables in memory before a query of its own",
     ("rows/sources/spark_engine.py", "_jvm"): "where Spark's files are",

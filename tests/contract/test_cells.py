@@ -36,8 +36,8 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.object_cells import text_of
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.choice import engine_for
 from tacit.rows.sources.engine import Engine
+from tacit.rows.sources.source import engine_for
 
 D = decimal.Decimal
 DAY = datetime.date(2024, 5, 1)

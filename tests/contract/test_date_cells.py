@@ -26,11 +26,11 @@ from parameters import one_in
 from tacit.errors import Unread
 from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
-from tacit.rows.cells.date_texts import arrow_date
+from tacit.rows.cells.dates import arrow_date
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.source import engine_for
 
 STEPS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 LARGEST = 2**63 - 1

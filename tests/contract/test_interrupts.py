@@ -71,7 +71,7 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 ENDLESS = """
 import os, signal, sys, threading
 from tacit.errors import InternalError, Terminated, terminated
-from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.source import engine_for
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 number = getattr(signal, sys.argv[2])

@@ -24,7 +24,7 @@ from tacit.policy.where import where
 from tacit.rows.counts import batches, one_pass
 from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.source import Opened
 
 ROWS = 700
 DOMAIN = Domain(

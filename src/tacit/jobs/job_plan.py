@@ -24,9 +24,9 @@ from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy_file import attribute_line
 from tacit.release.planner import Planner
-from tacit.rows.files.columns import column_names, is_file, source_files, source_name
-from tacit.rows.files.contents import FileContents
 from tacit.rows.files.headers import known_columns
+from tacit.rows.files.identity import FileContents
+from tacit.rows.files.table_files import column_names, is_file, source_files, source_name
 
 if TYPE_CHECKING:
     from tacit.ledger.applications import Applications

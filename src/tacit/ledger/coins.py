@@ -18,11 +18,12 @@ Assumes     Without a key, whoever may read the ledger may know its secrets; wit
             its size, its times or its place on the disk differ. Frames, queries and Spark are not compared: a record
             under its key must then not change, as `plan/plans/records.py` assumes.
 Why         Kept coins follow from one secret for each data set, never printed, and the names of a line
-            (`plan/plans/records.py`) and of the source (`rows/files/columns.py`). With a key the secret is HMAC-SHA-256
-            of a random text that the ledger keeps; seals are of other texts, so they tell nothing about it. Lines carry
-            a mark of that secret and a seal, so that with a key nobody else can raise one; all rows are under one seal,
-            so that nobody can take one out or put one back (`ledger/chain.py`). A price is computed from what was read;
-            if that has changed when it is charged, nothing is written and the price is computed again.
+            (`plan/plans/records.py`) and of the source (`rows/files/table_files.py`). With a key the secret is
+            HMAC-SHA-256 of a random text that the ledger keeps; seals are of other texts, so they tell nothing about
+            it. Lines carry a mark of that secret and a seal, so that with a key nobody else can raise one; all rows are
+            under one seal, so that nobody can take one out or put one back (`ledger/chain.py`). A price is
+            computed from what was read; if that has changed when it is charged, nothing is written and the
+            price is computed again.
             A gap that is filled later, by the same coin, was a secret before: so files must hold what they held. Equal
             bytes are equal rows. New lines behind the end of a whole file leave its rows as they were; since no key may
             occur twice (`release/results/suppress_records.py`), they have keys, and so coins, of their own.
@@ -74,7 +75,7 @@ _ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has it
 
 
 class Content(Protocol):
-    """What files hold; see `rows/files/contents.py`."""
+    """What files hold; see `rows/files/identity.py`."""
 
     @property
     def stamp(self) -> str:

@@ -36,8 +36,8 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.cells.row_names import person_name
 from tacit.rows.guard import closed
-from tacit.rows.sources.choice import engine_for
 from tacit.rows.sources.engine import PERSON, Engine
+from tacit.rows.sources.source import engine_for
 
 Span = tuple[int, int]
 

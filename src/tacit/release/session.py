@@ -38,11 +38,11 @@ from tacit.release.publication import Publication, check_announced
 from tacit.release.results.record import ReleaseRecord
 from tacit.release.results.selections import SelectionRecord, select
 from tacit.release.split import Costs, Parent, Pay, Split
-from tacit.rows.files.columns import is_file, source_files, source_name
-from tacit.rows.files.contents import FileContents
+from tacit.rows.files.identity import FileContents
+from tacit.rows.files.table_files import is_file, source_files, source_name
 from tacit.rows.guard import closed, paid_for
 from tacit.rows.rows import Rows, open_rows
-from tacit.rows.sources.named_columns import columns_of
+from tacit.rows.sources.source import columns_of
 
 
 class Session:

@@ -5,7 +5,7 @@ Guarantee   Only counts and totals leave the engine (and, for what shows records
             on every engine. An answer is a sum over people of something that depends on that person's rows alone, as a
             bag: shuffling rows changes nothing, and one person changes an answer by what one person can add. Once
             reading has begun, every failure is one fixed sentence without cause or context.
-Assumes     A source has the same rows each time it is read (`rows/sources/opened.py` looks whether it may not).
+Assumes     A source has the same rows each time it is read (`rows/sources/source.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
             queries see the same people. `rows/counts/row_choice.py` defines which of a person's rows count; after that,
             a person counts once in each cell, and every kept row in a total. Tables are counted in one pass over
@@ -28,8 +28,7 @@ from tacit.errors import DataRefused, InternalError, sealed
 from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.asked_tables import asked_of, items_of, numbers_of, where_of
-from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies
+from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies, asked_of, items_of, numbers_of, where_of
 from tacit.rows.counts.dry_run import rehearse
 from tacit.rows.counts.engine_tables import EngineTables
 from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
@@ -37,9 +36,7 @@ from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.counts.records import Work, asked_records, worked_on
 from tacit.rows.guard import closed
 from tacit.rows.sources.engine import MakeFrame, unreadable
-from tacit.rows.sources.named_columns import NamedColumns
-from tacit.rows.sources.opened import Opened
-from tacit.rows.sources.opening import opened_source
+from tacit.rows.sources.source import NamedColumns, Opened, opened_source
 
 
 class Rows(Protocol):

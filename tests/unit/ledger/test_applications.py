@@ -18,7 +18,7 @@ from tacit.dependence.suppression import outcomes, suppression
 from tacit.ledger.clauses import RecordsShown
 from tacit.ledger.coins import RaisedCoins
 from tacit.plan.leakage.shown import Shown
-from tacit.rows.files.contents import FileContents
+from tacit.rows.files.identity import FileContents
 
 WORLDS = {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5}
 DAY = tc.Dependence.from_table(WORLDS, names=("arrival", "leaving"))

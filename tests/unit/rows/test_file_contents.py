@@ -12,7 +12,7 @@ from tests.older_ledgers import as_older
 
 import tacit as tc
 from tacit.ledger.coins import RaisedCoins, StateMoved
-from tacit.rows.files.contents import FileContents
+from tacit.rows.files.identity import FileContents
 
 POLICY = tc.Policy(
     tc.Domain({"group": tc.Categories(["a", "b"]), "seen": tc.Categories(["early", "late"])}),

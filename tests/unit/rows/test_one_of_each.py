@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 import tacit as tc
-from tacit.rows.counts.one_per_group import one_of_each
+from tacit.rows.counts.groups import one_of_each
 
 ASKED = {"public": ["ward"], "sensitive": "ill", "values": ["flu", "hiv", "none"], "retention": 0.5}
 

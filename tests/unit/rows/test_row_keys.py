@@ -20,7 +20,7 @@ from rows_that_count import PRIME, START, in_order, row_key
 from tacit.policy.attributes import Categories, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.cells.readings import DataColumn
-from tacit.rows.counts.row_keys import row_keys, whole_keys, with_numbers, with_person_keys, with_words
+from tacit.rows.counts.row_choice import row_keys, whole_keys, with_numbers, with_person_keys, with_words
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.duckdb_sql import DUCKDB
 

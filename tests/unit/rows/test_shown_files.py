@@ -12,9 +12,8 @@ import tacit as tc
 from tacit.plan.labels import Labels
 from tacit.release.results import assemble_records as gathered_records
 from tacit.release.results import true_records
-from tacit.rows.cells import key_numbers
-from tacit.rows.cells.key_numbers import KeyNumbers
-from tacit.rows.files.shown_files import ShownFile
+from tacit.rows.files import shown_files
+from tacit.rows.files.shown_files import KeyNumbers, ShownFile
 from tacit.rows.sources import frames
 from tacit.rows.sources.frames import cells_like
 
@@ -136,7 +135,7 @@ def test_rows_without_a_key_are_the_same_file_sorted_or_counted(most, tmp_path, 
     ],
 )
 def test_keys_that_meet_between_two_batches_are_told_apart(batches, unique, monkeypatch):
-    monkeypatch.setattr(key_numbers, "_AT_A_TIME", 2)
+    monkeypatch.setattr(shown_files, "_AT_A_TIME", 2)
     keys = KeyNumbers()
     for batch in batches:
         keys.add(np.array(batch, dtype=np.uint64))
@@ -145,7 +144,7 @@ def test_keys_that_meet_between_two_batches_are_told_apart(batches, unique, monk
 
 @pytest.mark.parametrize("ends", [2, 2500])
 def test_sorted_keys_that_meet_between_two_batches_are_told_apart(ends, monkeypatch):
-    monkeypatch.setattr(key_numbers, "_AT_A_TIME", ends)
+    monkeypatch.setattr(shown_files, "_AT_A_TIME", ends)
     keys = KeyNumbers()
     numbers = np.arange(5000, dtype=np.uint64)
     for twice in (2047, 2048, ends - 1, ends):

@@ -24,17 +24,15 @@ from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator.key_check import KeyCheck, check_key
 from tacit.release.curator.warning import PRIVATE
 from tacit.release.session import check_public_columns, open_for
-from tacit.rows.cells.kinds import code_of, unexpected_of
+from tacit.rows.cells.kinds import UNEXPECTED, code_of, unexpected_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr
-from tacit.rows.cells.unexpected import UNEXPECTED
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.files.headers import is_called_an_id
 from tacit.rows.files.sample import selected
 from tacit.rows.guard import closed
 from tacit.rows.rows import Rows
-from tacit.rows.sources.choice import engine_for
 from tacit.rows.sources.engine import PERSON, Engine, unreadable
-from tacit.rows.sources.named_columns import columns_of
+from tacit.rows.sources.source import columns_of, engine_for
 
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5

@@ -8,7 +8,7 @@ Why         Rows are sorted by their key, which no two share, or without one by 
             rows come, and sorted if they were not in order (`rows/files/shown_files.py`). Rows without a key that show
             one of
             few combinations need not be sorted: how many have each is counted, and so many are written. Rows that are
-            not kept are looked at for their keys (`rows/cells/key_numbers.py`), and dropped.
+            not kept are looked at for their keys (`rows/files/shown_files.py`), and dropped.
 Checked by  tests/unit/release/test_true_records.py, tests/unit/release/test_whole_records.py,
             tests/unit/rows/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
@@ -40,9 +40,8 @@ from tacit.release.results.true_records import (
     estimated,
     labels_of,
 )
-from tacit.rows.cells.key_numbers import KeyNumbers
 from tacit.rows.cells.row_names import Name, Named, as_written, in_one_list
-from tacit.rows.files.shown_files import ShownFile
+from tacit.rows.files.shown_files import KeyNumbers, ShownFile
 from tacit.rows.sources.frames import CellTypes, cells_like
 
 MOST_COUNTED: Final = 2**20  # different rows without a key, which are counted

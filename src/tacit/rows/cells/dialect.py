@@ -121,7 +121,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def date(self, name: str, kind: Any, precision: str) -> Any:
-        """Return the UTC date of a column of this type; see `rows/cells/date_texts.py`."""
+        """Return the UTC date of a column of this type; see `rows/cells/dates.py`."""
 
     @abstractmethod
     def hashed(self, name: str, kind: Any) -> Any:

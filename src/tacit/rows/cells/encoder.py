@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.rows.cells.date_texts import arrow_date
+from tacit.rows.cells.dates import arrow_date
 from tacit.rows.cells.readings import Code
 from tacit.rows.counts.batches import Batch, is_text, roomy
 from tacit.rows.guard import closed

@@ -2,18 +2,15 @@
 
 In reading order:
 
-    asked_tables   what a tally asks for, or the refusal of what is no table
     batches        columns of a source in batches, and threads that work on them
-    counting       what one pass must count so that every tally can be made of it
-    one_per_group  one row of each set of rows, picked by a fair coin
-    records        the positions of every row, for what shows records
-    item_counts    rows of which only the counts per item exist
-    groups         rows counted by their cells, without a domain, for their holder
-    row_keys       keys by which rows of a person are chosen, as at random
+    counting       what tallies ask for, and what one pass must count so that all of them can be made of it
     row_choice     which rows of a person count
     chosen_rows    the same, for batches of sorted rows
     one_pass       everything that a job counts, in one pass over batches of rows
     lines          the lines that an engine counts, one for each row or for each row of a person
     engine_tables  tables that the engine itself counts
     dry_run        counting no rows of the same types, before any charge
+    records        the positions of every row, for what shows records
+    item_counts    rows of which only the counts per item exist
+    groups         rows counted by their cells, without a domain, for their holder
 """

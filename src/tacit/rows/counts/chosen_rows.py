@@ -27,8 +27,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined
-from tacit.rows.counts.row_choice import Order, Places, WordLayout
-from tacit.rows.counts.row_keys import KEY, row_keys, whole_keys, with_person_keys
+from tacit.rows.counts.row_choice import KEY, Order, Places, WordLayout, row_keys, whole_keys, with_person_keys
 from tacit.rows.sources.duckdb_sql import DUCKDB
 from tacit.rows.sources.engine import PERSON
 

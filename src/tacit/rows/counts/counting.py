@@ -1,8 +1,8 @@
-"""What one pass over the rows must count so that every tally of a job can be made of it, and how it is counted.
+"""What tallies ask of rows, what one pass must count so that every tally can be made of it, and how it is counted.
 
-Tallies over few cells are sums of a joint table, which is counted once for all of them: a `Need` is such a table, or a
-tally that is too large for one. Where a person may be in several cells, marginals are no sums of a joint table, and
-every tally is a need of its own.
+What is no table of the domain is refused before a row is read. Tallies over few cells are sums of a joint table, which
+is counted once for all of them: a need is such a table, or a tally that is too large for one. Where a person may be in
+several cells, marginals are no sums of a joint table, and every tally is a need of its own.
 
 A row's cell is the mixed-radix number of its positions. On a declared domain it is a perfect hash, so that counting is
 one addition per row.
@@ -20,11 +20,59 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Bools, Ints
+from tacit.errors import PlanError
+from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.encoder import Codes
+
+_MOST_CELLS: Final = 2**31
+
+
+def where_of(tally: Tally, domain: Domain) -> Test | None:
+    """Return the test that picks the people of a tally, if there is one."""
+    return None if tally.where is None else tally.where.compile(domain)
+
+
+def asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> CompiledTally:
+    """Return what a tally asks for, or refuse what is no table."""
+    if isinstance(tally, CellSums) and domain.attribute(tally.name, key="total").unit is None:
+        raise no_total(tally.name)
+    names = tally.by if isinstance(tally, CellSums) else tally.names
+    for name in names:
+        domain.attribute(name, key="counts")
+    if any(domain[name].is_set for name in names):
+        raise no_cells(names)
+    if math.prod(domain[name].size for name in names) > _MOST_CELLS:
+        raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
+    return CompiledTally(names, where, tally.name if isinstance(tally, CellSums) else None)
+
+
+def numbers_of(domain: Domain, name: str) -> tuple[int, int]:
+    """Return the number at an attribute's first position, and how far one is from the next, in its unit."""
+    return domain[name].number(0), domain[name].spacing
+
+
+def items_of(domain: Domain, name: str) -> Attribute:
+    """Return a set of items, or refuse what is none."""
+    attribute = domain.attribute(name, key="item_counts")
+    if not attribute.is_set:
+        raise PlanError("must be a set of items", key="item_counts", given=name, fix="Ask for a histogram.")
+    return attribute
+
+
+def no_cells(names: tuple[str, ...]) -> PlanError:
+    """Say that a set of items has no cells."""
+    return PlanError("must not be a set of items", key="counts", given=list(names), fix="Ask for its item counts.")
+
+
+def no_total(name: str) -> PlanError:
+    """Say that an attribute has no numbers."""
+    return PlanError("must be declared as integers or decimals", key="total", given=name, fix="Count it instead.")
+
 
 JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
 _BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows

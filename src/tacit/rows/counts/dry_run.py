@@ -24,7 +24,7 @@ from tacit.rows.counts.lines import grouped
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.guard import blind
 from tacit.rows.sources.engine import Engine
-from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.source import Opened
 
 _STAGE: Final = "trying out the types of columns"
 _rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable

@@ -23,12 +23,11 @@ from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
-from tacit.rows.counts.asked_tables import items_of
-from tacit.rows.counts.counting import HALF, CompiledTally
+from tacit.rows.counts.counting import HALF, CompiledTally, items_of
 from tacit.rows.counts.item_counts import Counts
 from tacit.rows.counts.lines import LineCounting, PeopleLines, RowLines, asked_in, grouped, holds, key_columns, whole
 from tacit.rows.guard import closed
-from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.source import Opened
 
 
 def lines_of(opened: Opened) -> LineCounting:

@@ -12,6 +12,11 @@ counts as missing. Under a policy the domain decides, cell by cell, as in every 
 
 A line is one person, or as many as its cell of a `weight` column says: a whole number, zero or more. Rows with a column
 called `count`, as published tables have, are read in neither way until somebody says which.
+
+Of sets of rows that agree in a column, such as households, one row each may be picked: with the same chance as every
+row of its set, independent of all other sets. A uniform number below the size of the set says which. It looks at no
+cell but that of the column, which is public, so who is picked depends on nobody's values. Rows with the same cells were
+counted before: which of them is picked makes no difference.
 """
 
 from __future__ import annotations
@@ -29,15 +34,31 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.arrays import Ints
 from tacit.errors import DataRefused, InternalError, Unread, nearest, sealed
+from tacit.noise.draws import uniform_upto
+from tacit.noise.keystream import current_stream
 from tacit.plan.measure.tally import CellCounts
 from tacit.policy.attributes import Attribute, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.counts.item_counts import ItemCounts
-from tacit.rows.counts.one_per_group import one_of_each
 from tacit.rows.guard import blind, closed
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.choice import engine_for
 from tacit.rows.sources.engine import Engine, MakeFrame, unreadable
+from tacit.rows.sources.source import engine_for
+
+
+def one_of_each(sets: Ints, counts: Ints) -> Ints:
+    """Return which lines have the row that was picked of each set; `sets` is -1 for lines that have none.
+
+    A line stands for as many rows as are counted.
+    """
+    order = np.argsort(sets, kind="stable")
+    order = order[np.searchsorted(sets[order], 0) :]
+    upto = np.cumsum(counts[order])
+    ends = upto[np.flatnonzero(np.diff(sets[order], append=-1))]
+    starts = np.concatenate([[0], ends])[: len(ends)]
+    number = uniform_upto(current_stream(), (ends - starts).astype(np.uint64), wide=True)
+    return np.asarray(order[np.searchsorted(upto, starts + number, "right")])
+
 
 _WHICH: Final = "which cell it is"
 _COUNT: Final = "count"  # what the column of a published table is called that says how many people a line stands for

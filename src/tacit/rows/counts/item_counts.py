@@ -13,7 +13,7 @@ from tacit.errors import DataRefused
 from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.asked_tables import items_of, no_cells, no_total, where_of
+from tacit.rows.counts.counting import items_of, no_cells, no_total, where_of
 from tacit.rows.counts.records import Work
 from tacit.rows.sources.engine import MakeFrame
 from tacit.rows.sources.frames import as_pandas

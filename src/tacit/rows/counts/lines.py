@@ -30,10 +30,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Code, DataColumn, Expr, Positions, never
-from tacit.rows.counts.asked_tables import items_of
-from tacit.rows.counts.row_choice import Slot, place_of
-from tacit.rows.counts.row_keys import with_person_keys
-from tacit.rows.sources.opened import Opened
+from tacit.rows.counts.counting import items_of
+from tacit.rows.counts.row_choice import Slot, place_of, with_person_keys
+from tacit.rows.sources.source import Opened
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,14 +27,14 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.rows.cells.date_texts import arrow_moment
+from tacit.rows.cells.dates import arrow_moment
 from tacit.rows.cells.encoder import Codes, Encoder, plain, smallest
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counts.chosen_rows import ChosenRows, whole_people
 from tacit.rows.counts.counting import MOST_BINS, Bins, CompiledTally
 from tacit.rows.sources.duckdb_engine import embedded, looker_of
 from tacit.rows.sources.engine import PERSON
-from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.source import Opened
 
 KEPT: Final = 2**26  # bytes of positions that are kept between questions
 _MEMORY: Final = 768 * 2**20  # bytes that rows of people may take before they are spilled

@@ -30,8 +30,7 @@ from tacit.rows.cells.row_names import Named, check_days, check_type, missing_ke
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
 from tacit.rows.sources.duckdb_engine import looker_of
 from tacit.rows.sources.engine import NAMES
-from tacit.rows.sources.named_columns import NamedColumns
-from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.source import NamedColumns, Opened
 
 
 @dataclass(frozen=True)

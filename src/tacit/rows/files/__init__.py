@@ -3,11 +3,9 @@
 In reading order:
 
     headers        whether a first line holds names or values
-    identity       whether a file is still the one that was opened
-    kinds          what a file of rows must be
-    columns        which files there are, and the names of their columns
-    contents       whether files hold what they held before
+    identity       whether files are still those that were opened, and hold what they held before
+    table_files    what a file of rows must be, which files there are, and the names of their columns
     planned_files  which files a lazy plan reads
     sample         a random sample of a table, for drafts
-    shown_files    rows that may be shown and do not fit into memory
+    shown_files    rows that may be shown, and numbers of keys, that do not fit into memory
 """

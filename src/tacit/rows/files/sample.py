@@ -19,9 +19,17 @@ import numpy as np
 
 from tacit.errors import DataRefused, Unread, is_path
 from tacit.noise.keystream import current_stream
-from tacit.rows.files.columns import csv_header, is_file, not_there, refuse_one_name_twice
 from tacit.rows.files.headers import known_names
-from tacit.rows.files.kinds import broken_line, is_csv, refuse_no_file, shown_path
+from tacit.rows.files.table_files import (
+    broken_line,
+    csv_header,
+    is_csv,
+    is_file,
+    not_there,
+    refuse_no_file,
+    refuse_one_name_twice,
+    shown_path,
+)
 from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_sql import quoted
 from tacit.rows.sources.engine import Engine

@@ -1,15 +1,19 @@
-"""Rows that may be shown, in a file where they are too many for memory: written batch by batch, sorted where needed.
+"""Rows that may be shown and numbers of keys, in files where they are too many for memory; sorted where needed.
 
-Guarantee   The file is a function of the rows that were given, as a bag, and of what their cells may be: neither its
-            groups nor its types, pages or encodings tell in which batches or in which order they came. It lies in a
-            folder of this user alone until it is copied, and goes with the object that made it, at the latest with
-            the process.
-Assumes     What is given may be shown: nothing here looks at people's rows.
+Guarantee   The file of rows is a function of the rows that were given, as a bag, and of what their cells may be:
+            neither its groups nor its types, pages or encodings tell in which batches or in which order they came. Of
+            the numbers of keys it is only said whether one was given twice. Both files lie in a folder of this user
+            alone, and go with the object that made them, at the latest with the process.
+Assumes     What is given as rows may be shown: nothing here looks at people's rows. Numbers of keys are below 2^63, and
+            it may be said whether a key is there twice (`plan/plans/records.py`).
 Why         A table of fifty million rows is as large as what it was made from. Rows that come in order stay as they
             are; others are sorted by an embedded DuckDB, which spills what does not fit into memory, and written by
             the same writer. Batches are cut from the source, so that a row group for each would tell how many rows of
             a batch are not shown. Rows that do not differ in what they are sorted by must not differ at all: keys are
             unique, and rows without one are sorted by all that they show.
+            Rows that are not shown leave nothing behind, but two of them, or one that is shown and one that is not,
+            must not share a key either. Numbers that rise from row to row are all different. Others are sorted and
+            compared with the one before.
 Checked by  tests/unit/rows/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
 
@@ -27,14 +31,68 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.labels import Labels
-from tacit.rows.cells.key_numbers import RisingNumbers
 from tacit.rows.sources.duckdb_engine import embedded
 from tacit.rows.sources.duckdb_sql import quoted, quoted_name
-from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, read_columns
+from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, cells_like, read_columns
 from tacit.rows.spill import private_folder
 
-_AT_A_TIME: Final = 2**17  # sorted rows that are read
+_MEMORY: Final = "1GB"  # for sorting
+_AT_A_TIME: Final = 2**17  # sorted rows, or numbers, that are read
 _numbers: Final = itertools.count()
+
+
+class KeyNumbers:
+    """Numbers that are given some at a time."""
+
+    def __init__(self) -> None:
+        self.path = private_folder(os.getpid()) / f"keys-{next(_numbers)}.parquet"
+        self._writer = TableWriter(self.path, {"n": cells_like([0], every=False)})
+        self._remove = weakref.finalize(self, _remove, self.path)
+        self._rises = RisingNumbers()
+
+    def add(self, numbers: npt.NDArray[np.uint64]) -> None:
+        """Take some numbers."""
+        self._rises.add(numbers)
+        self._writer.write({"n": numbers.view(np.int64)})
+
+    def are_unique(self) -> bool:
+        """Say whether no number was given twice, and forget them."""
+        self._writer.close()
+        try:
+            return self._rises.so_far or self._none_follows_itself()
+        finally:
+            self._remove()
+
+    def _none_follows_itself(self) -> bool:
+        connection = embedded()
+        connection.execute(f"SET memory_limit = '{_MEMORY}'")
+        rising = RisingNumbers()
+        relation = connection.read_parquet(str(self.path)).order("n")
+        for batch in relation.to_arrow_reader(_AT_A_TIME):
+            rising.add(batch.column(0).to_numpy().view(np.uint64))
+            if not rising.so_far:
+                return False
+        return True
+
+
+class RisingNumbers:
+    """Whether numbers that come some at a time rise from one to the next."""
+
+    def __init__(self) -> None:
+        self.so_far = True
+        self._last: int | None = None
+
+    def add(self, numbers: npt.NDArray[np.uint64]) -> None:
+        """Take some numbers."""
+        if not len(numbers):
+            return
+        follows = self._last is None or int(numbers[0]) > self._last
+        self.so_far &= bool(follows and (numbers[1:] > numbers[:-1]).all())
+        self._last = int(numbers[-1])
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
 
 
 class ShownFile:
@@ -118,7 +176,3 @@ class ShownFile:
 
 def _new_path() -> Path:
     return private_folder(os.getpid()) / f"shown-{next(_numbers)}.parquet"
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ again), says whether its columns are still those that were found, and makes a fr
 (`rows/cells/dialect.py`) reads texts as numbers without ever failing on one, and reads and unrolls lists. Everything
 else is narwhals. No source numbers rows: rows have no place, so that nothing can be put together by it.
 
-A new kind of source is a module here, a line in `choice` and an extra of the package.
+A new kind of source is a module here, a line in `source` and an extra of the package.
 
 In reading order:
 
@@ -13,15 +13,10 @@ In reading order:
     spark_log      Spark's log, off while rows are read
     engine         what every source says in its own way, and what they share
     duckdb_sql     what cells mean, in DuckDB's SQL
-    duckdb_engine  relations of the user, and the embedded DuckDB that reads files and buffers
-    arrow_cells    cells as Arrow holds them
+    duckdb_engine  relations of the user, Ibis tables, and the embedded DuckDB that reads files and buffers
     buffers        pandas frames and Arrow tables, which DuckDB counts in place
     file_engines   Parquet and CSV files
     polars_engine  polars frames, eager or lazy
     spark_engine   Spark frames
-    ibis_engines   Ibis tables in DuckDB
-    choice         which kind of source something is
-    named_columns  columns by name, and where a missing one may be
-    opened         a source as it was opened: which column is what, and how rows are selected and read
-    opening        what a source must have, by its schema alone
+    source         a source as it is opened: its engine, which column is what, how rows are selected and read
 """

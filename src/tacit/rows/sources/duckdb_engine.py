@@ -1,4 +1,4 @@
-"""DuckDB: relations of the user, and the embedded one that reads files and buffers."""
+"""DuckDB: relations of the user, Ibis tables as the relations they stand for, and the embedded one that reads files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.errors import DataRefused
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
-from tacit.rows.guard import blind
+from tacit.rows.guard import blind, closed
 from tacit.rows.sources.duckdb_sql import DUCKDB, exact, quoted, quoted_name
 from tacit.rows.sources.engine import (
     Engine,
@@ -25,6 +26,7 @@ from tacit.rows.sources.engine import (
     cancelled,
     no_warnings,
     schema_of,
+    unreadable,
 )
 from tacit.rows.sources.frames import as_arrow, as_pandas
 from tacit.rows.spill import private_folder
@@ -195,3 +197,42 @@ if hasattr(os, "register_at_fork"):
 
 def _as_relation(columns: Mapping[str, Sequence[Any]]) -> Any:
     return duckdb.from_arrow(as_arrow(columns))
+
+
+def ibis_engine(source: Any) -> Engine:
+    """Return the engine of an Ibis table: the DuckDB that it lives in.
+
+    How other backends compare texts is up to their collations, which Ibis cannot ask for.
+    """
+    backend = source.get_backend()
+    if backend.name != "duckdb":
+        raise DataRefused(
+            f"an Ibis table must live in DuckDB, and this one lives in {backend.name}, "
+            "which may take texts that differ for the same",
+            fix="Give table.to_pyarrow(), or open it in its own engine: a polars or Spark frame.",
+        )
+    return closed(lambda: IbisEngine(source, backend), unreadable())  # Arrow may fail on a cell of a table in memory
+
+
+class IbisEngine(DuckDBEngine):
+    """An Ibis table, as the relation that it stands for."""
+
+    def __init__(self, source: Any, backend: Any) -> None:
+        backend._run_pre_execute_hooks(source)  # names the tables in memory
+        super().__init__("ibis", backend.con.sql(backend.compile(source)))
+        self._source = source  # tables in memory live as long as it does
+
+    def names(self) -> list[str]:
+        """Return the names of all columns: DuckDB renames the second of two that differ in case only."""
+        return list(self._source.columns)
+
+    @property
+    def frame(self) -> MakeFrame:
+        """Make an Ibis table in memory."""
+        return _as_ibis
+
+
+def _as_ibis(columns: Mapping[str, Sequence[Any]]) -> Any:
+    import ibis
+
+    return ibis.memtable(as_arrow(columns))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from tacit.rows.cells.date_texts import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.dates import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
 from tacit.rows.cells.dialect import Dialect
 from tacit.rows.cells.item_lists import Key
 from tacit.rows.cells.readings import NOT_PLAIN, NUMBER

@@ -16,11 +16,10 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, of_parquet
-from tacit.rows.files.columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.files.identity import Identities, identities
-from tacit.rows.files.kinds import not_well_formed
+from tacit.rows.files.table_files import csv_header, files_of, not_well_formed, parquet_columns, refuse_one_name_twice
 from tacit.rows.guard import blind, closed
-from tacit.rows.sources.arrow_cells import arrow_column, is_held, legible
+from tacit.rows.sources.buffers import arrow_column, is_held, legible
 from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded
 from tacit.rows.sources.duckdb_sql import duckdb_day, quoted, quoted_name
 from tacit.rows.sources.engine import (

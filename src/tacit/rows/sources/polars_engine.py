@@ -10,14 +10,14 @@ from typing import Any, Final
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.cells.date_texts import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.dates import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
 from tacit.rows.cells.dialect import Dialect
 from tacit.rows.cells.item_lists import Key
 from tacit.rows.cells.readings import NOT_PLAIN, NUMBER, DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_columns
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.planned_files import files_of_plan
-from tacit.rows.sources.arrow_cells import is_held, plain_cells
+from tacit.rows.sources.buffers import is_held, plain_cells
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.date_texts import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.dates import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
 from tacit.rows.cells.dialect import Dialect
 from tacit.rows.cells.item_lists import Key
 from tacit.rows.cells.readings import NOT_PLAIN, NUMBER, DataColumn

@@ -1,10 +1,11 @@
-"""The UTC day that a cell is, found by the engine, on every engine alike.
+"""The UTC day that a cell is, on every engine alike, and its week, month, quarter or year.
 
 A date is itself. A timestamp is the day that it lies in; one with a time zone is an instant, and its day is that of
 UTC. A text is read if it is written as ISO 8601 has it: `2024-05-01`, optionally with a time (`2024-05-01T23:30`,
 `2024-05-01 23:30:00.5`) and then optionally with an offset (`Z`, `+02:00`, `-0530`, `+02`; of old zones also
 `+00:53:28`), by which it becomes UTC. Where days are gathered into months or quarters, `2024-05` is read as well, and
-into years, `2024`. Anything else has no date.
+into years, `2024`. Anything else has no date. Years are those from 1 to 9999; earlier and later dates are out of every
+range.
 
 A timestamp is a whole number of steps since 1970, of seconds to nanoseconds, and its day is that number divided by the
 steps of a day, rounded down: no other unit holds every such number, and one person's must neither fail nor be rounded.
@@ -15,8 +16,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import narwhals as nw
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused
+from tacit.policy.attributes import Dates
+from tacit.policy.attributes.attribute import CLIP
+from tacit.rows.cells.number_cells import lattice_key, on_lattice
+from tacit.rows.cells.readings import Code, ComputedColumn, DataColumn, Expr, with_date
 
 _31: Final = "(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
 _30: Final = "(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -78,3 +86,52 @@ def arrow_moment(cells: pa.Array) -> pa.Array:
 def shorter_forms(precision: str) -> list[tuple[str, str]]:
     """Return the shorter forms that are read, and what makes days of them."""
     return {"day": [], "month": [("month", "-01")], "year": [("month", "-01"), ("year", "-01-01")]}[precision]
+
+
+PRECISION: Final = {"day": "day", "week": "day", "month": "month", "quarter": "month", "year": "year"}
+_AFTER: Final = 10**7  # the number of every period after the year 9999
+
+
+def dates_code(attribute: Dates, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how dates are read, or refuse by the schema alone."""
+    (column,) = columns
+    if column.reading not in ("text", "date", "time"):
+        raise DataRefused(
+            "must hold dates, timestamps or texts such as 2024-05-01",
+            column=column.raw,
+            fix="Convert the column to dates first, or declare what it holds.",
+        )
+    dated = with_date(column, PRECISION[attribute.by])
+    first, last = attribute.ticks
+    otherwise: int | str | None = attribute.otherwise
+    if otherwise is not None and otherwise != CLIP:
+        otherwise = first + attribute.position(otherwise)
+    tick = tick_of(dated, attribute.by)
+    key, valid = lattice_key(nw.col(tick.number), first, last, 1, otherwise, real=False)
+    return on_lattice(column, key, valid, (first, last, 1), numbers=(dated, tick))
+
+
+def tick_of(column: DataColumn, by: str) -> ComputedColumn:
+    """Return how to compute the number of a cell's period, as `policy/attributes/categories_dates.py` counts them."""
+    date = nw.col(column.number)
+    year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
+    match by:
+        case "month":
+            tick = year * 12 + month - 1
+        case "quarter":
+            tick = year * 4 + _whole_part(month - 1, 3)
+        case "year":
+            tick = year
+        case _:
+            before = year - 1
+            leap_days = _whole_part(before, 4) - _whole_part(before, 100) + _whole_part(before, 400)
+            tick = before * 365 + leap_days + date.dt.ordinal_day().cast(nw.Int64)
+            tick = tick if by == "day" else _whole_part(tick - 1, 7)
+    # only years from 1 to 9999 reach the arithmetic: of negative numbers engines divide in different ways
+    inner = nw.when((year >= 1) & (year <= 9999)).then(tick)
+    late = nw.when(year > 9999).then(nw.lit(_AFTER, nw.Int64)).otherwise(inner)
+    return ComputedColumn(f"t{by}_{column.name}", nw.when(year < 1).then(nw.lit(-1, nw.Int64)).otherwise(late))
+
+
+def _whole_part(number: Expr, by: int) -> Expr:
+    return ((number - number % by) / by).cast(nw.Int64)  # exact in any engine, for numbers that are not negative

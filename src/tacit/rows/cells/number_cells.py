@@ -1,0 +1,267 @@
+"""How numbers are read: flags, integers, decimals, and cells of a map. What a cell's number is, `readings.py` says.
+
+A value of decimals is the 64-bit float next to it: whole / scale, which every engine divides to the nearest float.
+Values have at most 15 digits, so no two share a float. A cell is a value if it is that float; what lies between two of
+them is rounded down or unexpected, as for integers. A column of 32-bit (or 16-bit) floats holds the nearest ones of
+that width: 36.6 is 36.599998 there. So a cell of such a column is a value if it is the float of its own width next to
+it; where two values share one, the nearer of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused
+from tacit.policy.attributes import Decimals, Flag, Grid, Integers
+from tacit.policy.attributes.attribute import CLIP
+from tacit.policy.edges.intervals import Intervals
+from tacit.rows.cells.readings import (
+    Code,
+    ComputedColumn,
+    DataColumn,
+    Expr,
+    Helper,
+    Positions,
+    check_cells,
+    check_exact,
+    check_truths,
+    check_whole,
+    never,
+    number_of,
+    parsed_columns,
+    whole_keys,
+    whole_number,
+    within,
+)
+
+
+def flag_code(attribute: Flag, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how a flag is read: as the numbers 0 and 1."""
+    (column,) = columns
+    check_cells(column)
+    otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
+    return _integers(Integers(0, 1, otherwise=otherwise), column)
+
+
+def integers_code(attribute: Integers, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how integers are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column)
+    check_whole(column, clip=attribute.clips)
+    if attribute.high - attribute.low >= 2**63:
+        raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+    check_truths(column, attribute.low, attribute.high, clip=attribute.clips)
+    check_exact(column, max(abs(attribute.low), abs(attribute.high)))
+    return _integers(attribute, column)
+
+
+def _integers(attribute: Integers, column: DataColumn) -> Code:
+    number, real = number_of(column)
+    ends = attribute.low, attribute.high, attribute.step
+    key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
+    found = on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)), span=ends[:2])
+    return replace(found, is_counted=attribute.step == 1)
+
+
+def on_lattice(
+    column: DataColumn,
+    key: Expr,
+    valid: Expr | None,
+    ends: tuple[int, int, int],
+    *,
+    numbers: tuple[Helper, ...],
+    span: tuple[int, int] | None = None,
+) -> Code:
+    """Return the code of an attribute whose key is a whole number from low to high in steps."""
+    low, _, step = ends
+
+    def decode(keys: Sequence[pa.ChunkedArray]) -> Positions:
+        values, missing = whole_keys(keys[0])
+        return np.where(missing, -1, (values - low) // step)
+
+    def atom(_: str, positions: Intervals) -> Expr:
+        return within(key, [(low + first * step, low + last * step) for first, last in positions], never(column))
+
+    return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,), span)
+
+
+def lattice_key(
+    number: Expr, low: int, high: int, step: int, otherwise: int | str | None, *, real: bool
+) -> tuple[Expr, Expr | None]:
+    """Return the value of the range that a number stands for, and which numbers stand for one (None: all).
+
+    `real` says that numbers may have fractions.
+    """
+    if otherwise == CLIP:
+        # only numbers within the range are rounded: Ibis makes 64-bit integers of them, and others could fail there
+        inner = nw.when((number > low) & (number < high)).then(number).floor() if real else number.cast(nw.Int64)
+        key = (
+            nw.when(number <= low)
+            .then(whole_number(low))
+            .otherwise(nw.when(number >= high).then(whole_number(high)).otherwise(inner))
+        )
+        key = nw.when(~number.is_null()).then(key).cast(nw.Int64)
+        return (key - (key - low) % step if step > 1 else key), ~number.is_null()
+    inside = (number >= low) & (number <= high)
+    if real:
+        inside = inside & (nw.when(inside).then(number).floor() == number)
+    if step > 1:
+        # only numbers within the range reach the subtraction, so that it cannot overflow
+        bounded = nw.when(inside).then(number).cast(nw.Int64)
+        inside = inside & ((bounded - low) % step == 0)
+    if otherwise is not None:
+        return nw.when(inside).then(number).otherwise(whole_number(int(otherwise))).cast(nw.Int64), None
+    return (nw.when(inside).then(number).cast(nw.Int64) if real else number), inside
+
+
+def grid_code(attribute: Grid, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how a cell of a map is read from its two columns, or refuse by the schema alone."""
+    for column in columns:
+        check_cells(column)
+        check_whole(column, clip=attribute.clips or attribute.low is not None)
+    keys: list[Expr] = []
+    valids: list[Expr] = []
+    sizes = (attribute.rows, attribute.columns)
+    clip = CLIP if attribute.clips else None
+    for part, (column, size) in enumerate(zip(columns, sizes, strict=True)):
+        if attribute.low is None or attribute.high is None:
+            number, real = number_of(column)
+            key, valid = lattice_key(number, 0, size - 1, 1, clip, real=real)
+        else:
+            key, valid = _coordinate(column, attribute.low[part], attribute.high[part], size, clip=clip is not None)
+        keys.append(key)
+        valids.append(valid)
+    both: Expr | None = valids[0] & valids[1]
+    if isinstance(attribute.otherwise, tuple):
+        keys = [
+            nw.when(both).then(key).otherwise(whole_number(cell))
+            for key, cell in zip(keys, attribute.otherwise, strict=True)
+        ]
+        both = None
+
+    def decode(found: Sequence[pa.ChunkedArray]) -> Positions:
+        (rows, no_row), (cells, no_column) = whole_keys(found[0]), whole_keys(found[1])
+        return np.where(no_row | no_column, -1, rows * attribute.columns + cells)
+
+    def atom(part: str, positions: Intervals) -> Expr:
+        place = 0 if part == "row" else 1
+        return within(keys[place], list(positions), never(columns[place]))
+
+    ranges = tuple((0, size - 1, 1) for size in sizes)
+    return Code(columns, parsed_columns(columns), tuple(keys), both, False, decode, atom, ranges)
+
+
+def _coordinate(column: DataColumn, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
+    number = nw.col(column.name) if column.reading == "wide" else number_of(column)[0]
+    number = number.cast(nw.Float64)
+    low, high = float(low), float(high)
+    inside = (number >= low) & (number <= high)
+    share = ((nw.when(inside).then(number) - low) / (high - low) * float(cells)).floor()
+    # the upper end belongs to the last cell, and so does what rounding pushes onto it
+    cell = nw.when(number >= high).then(whole_number(cells - 1)).otherwise(share)
+    if clip:
+        cell = nw.when(number <= low).then(whole_number(0)).otherwise(cell)
+        bounded = nw.when(~number.is_null()).then(cell).cast(nw.Int64)
+    else:
+        bounded = nw.when(inside).then(cell).cast(nw.Int64)
+    bounded = nw.when(bounded >= cells - 1).then(whole_number(cells - 1)).otherwise(bounded)
+    return bounded, ~number.is_null() if clip else inside
+
+
+def decimals_code(attribute: Decimals, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how decimals are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column)
+    digits = len(str(attribute.scale)) - 1
+    if column.decimals > digits and not attribute.clips:
+        raise DataRefused(
+            f"holds decimals with {column.decimals} digits after the point, and the steps have {digits}",
+            column=column.raw,
+            fix="Declare otherwise: clip to round them down, or a smaller step.",
+        )
+    check_truths(column, float(attribute.low), float(attribute.high), clip=attribute.clips)
+    ends = attribute.scaled
+    otherwise = attribute.otherwise
+    if otherwise is not None and otherwise != CLIP:
+        otherwise = ends[0] + attribute.position(otherwise) * ends[2]
+    real = number_of(column)[1]
+    helpers = wholes_of(attribute, column)
+    key, valid = lattice_key(nw.col(helpers[-1].number), *ends, otherwise, real=real)
+    span = ends[0] // attribute.scale, -(-ends[1] // attribute.scale)
+    return on_lattice(column, key, valid, ends, numbers=(*parsed_columns((column,)), *helpers), span=span)
+
+
+def wholes_of(attribute: Decimals, column: DataColumn) -> list[ComputedColumn]:
+    """Return how to compute the number reading times the scale, with a half for what lies between two whole numbers."""
+    number, real = number_of(column)
+    (low, high, step), scale = attribute.scaled, attribute.scale
+    name = f"w{scale}_{low}_{high}_{step}_{column.name}".replace("-", "m")
+    if not real:
+        # beyond these every number is alike, and the product could overflow
+        first, last = low // scale - 1, -(-high // scale) + 1
+        inner = nw.when((number > first) & (number < last)).then(number.cast(nw.Int64) * scale)
+        outer = nw.when(number <= first).then(nw.lit(low - 1, nw.Int64)).otherwise(inner)
+        return [ComputedColumn(name, nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer))]
+    first_float, last_float, by = low / scale, high / scale, float(scale)
+    inside = nw.when((number >= first_float) & (number <= last_float)).then(number)
+    # The product may be one off; it is set right by divisions, which are exact to the nearest float. By a column: some
+    # engines divide by a constant as they multiply by its reciprocal, and that is another float.
+    guess, below, tens = nw.col(f"g{name}"), nw.col(f"b{name}"), nw.col(f"s{name}")
+    above = nw.when((guess + 1.0) / tens <= number).then(guess + 1.0).otherwise(guess)
+    exact = nw.when(below / tens == number).then(below).otherwise(below + 0.5)
+    outer = nw.when(number < first_float).then(nw.lit(float(low - 1), nw.Float64)).otherwise(exact)
+    found = nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer)
+    nearest = _nearest(attribute, number, column.bits, name) if column.bits < 64 else []
+    if nearest:
+        whole = nw.col(nearest[-1].number)
+        found = nw.when(whole.is_null()).then(found).otherwise(whole)
+    return [
+        *nearest,
+        ComputedColumn(f"g{name}", (inside * by).floor().cast(nw.Float64)),
+        ComputedColumn(f"s{name}", guess * 0.0 + by),
+        ComputedColumn(f"b{name}", nw.when(guess / tens > number).then(guess - 1.0).otherwise(above)),
+        ComputedColumn(name, found),
+    ]
+
+
+def _nearest(attribute: Decimals, number: Expr, bits: int, name: str) -> list[ComputedColumn]:
+    """Return how to compute the value (times the scale) whose nearest float of so many bits is the number, or nothing.
+
+    Rounding never swaps two numbers, so only the value at or below the number and the next one can be meant.
+    """
+    (low, high, step), scale = attribute.scaled, attribute.scale
+    number = nw.when((number > (low - step) / scale) & (number < (high + step) / scale)).then(number)
+    steps, below, by = nw.col(f"p{name}"), nw.col(f"q{name}"), nw.col(f"r{name}")
+    lower, upper = (nw.col(f"{letter}{name}") for letter in "lu")
+    is_lower = (_rounded(lower / by, bits) == number) & (lower >= low)
+    is_upper = (_rounded(upper / by, bits) == number) & (upper <= high)
+    is_nearer = is_lower & ~(is_upper & (steps - below > 0.5))
+    return [
+        ComputedColumn(f"d{name}", number * 0.0 + float(step)),
+        ComputedColumn(f"r{name}", number * 0.0 + float(scale)),
+        ComputedColumn(f"p{name}", (number * float(scale) - float(low)) / nw.col(f"d{name}")),
+        ComputedColumn(f"q{name}", steps.floor().cast(nw.Float64)),
+        ComputedColumn(f"l{name}", below * float(step) + float(low)),
+        ComputedColumn(f"u{name}", lower + float(step)),
+        ComputedColumn(f"n{name}", nw.when(is_nearer).then(lower).otherwise(nw.when(is_upper).then(upper))),
+    ]
+
+
+def _rounded(number: Expr, bits: int) -> Expr:
+    """Return the nearest float of so many bits, by 64-bit arithmetic alone: not every engine has the narrow types.
+
+    With p digits, n * (2^(53-p) + 1) less what it exceeds n by has lost all but the first p digits of n (Veltkamp).
+    Floats of 16 bits are whole multiples of 2^-24 where they are small.
+    """
+    digits = 24 if bits == 32 else 11
+    spread = number * (2.0 ** (53 - digits) + 1.0)
+    found = spread - (spread - number)
+    if bits == 32:
+        return found  # no decimal of at most 15 digits and 30 zeros is small enough to have fewer digits
+    shift = 1.5 * 2.0**28  # 64-bit floats of this size are multiples of 2^-24
+    return nw.when((number < 2.0**-14) & (number > -(2.0**-14))).then((number + shift) - shift).otherwise(found)
