@@ -4,6 +4,7 @@
 #   make test    formatting and lint, then types and every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
+#   make docs    the documentation site, in build/site, with all links checked
 #   make bench   speed and errors on this machine beside baselines: the scripts of reproductions/benchmarks
 #   make venv    only the virtual environment with the package in it, without reproductions and tools
 #   make clean   remove the virtual environment and everything that was generated
@@ -18,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check style types tests audit bench venv clean java
+.PHONY: help demo test check style types tests audit bench docs venv clean java
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -81,6 +82,9 @@ audit: $(TOOLS) java
 
 bench: $(TOOLS)
 	@for file in reproductions/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(TOOLS)
+	$(BIN)/python tools/build_docs.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*
