@@ -142,7 +142,7 @@ def test_many_ranges_are_bounded_by_windows_and_never_below_what_pairs_give(
     found = policy("x: {integers: [0, 400]}", secrets)
     query = resolve(ranges("x", listed_ranges), found.domain)
     line = found.domain.axes_of("x")[0]
-    response = ListedRangesResponse(line, tuple(query.positions(found.domain)))  # type: ignore[union-attr]
+    response = ListedRangesResponse(tuple(query.positions(found.domain)), line=line)  # type: ignore[union-attr]
     relation = found.shapes[0].relation(line)
     everything = tacit.policy.edges.intervals.Intervals.full(line.size)
     move = RecordMove(relation=relation, hidden=everything, cover=everything)

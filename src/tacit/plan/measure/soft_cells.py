@@ -36,7 +36,7 @@ from tacit.arrays import Floats, Ints
 from tacit.plan.measure.cell_weights import shared_out
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Linear, check_where, columns_of, in_words, suffix, with_where
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -225,7 +225,8 @@ class SoftCells(Linear):
         return out
 
     def response(self, domain: Domain) -> Response:
-        return SoftCellResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
+        is_bound = any(one.ramp > 1 for one in self.axes)
+        return SoftCellResponse(self.axes, self.parts, is_bound, cells=self.names)
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)
@@ -233,27 +234,19 @@ class SoftCells(Linear):
 
 
 @dataclass(frozen=True)
-class SoftCellResponse:
+class SoftCellResponse(PlacedResponse):
     """Shares of people in cells: how much of one person moves to other cells, or with `bound` at most."""
 
-    cells: tuple[str, ...]
     axes: tuple[AxisCells, ...]
     parts: int
     bound: bool
-    line: Axis | None = None
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """As many parts leave cells as come to others."""
         parts = math.floor(self._share(move) * self.parts)
         return [Jump(parts, parts, parts, parts, 2 * parts * parts, bound=self.bound)] if parts else []
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """All parts of a person leave."""
-        return [Jump(0, self.parts, 0, self.parts, self.parts**2, bound=self.bound)]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
         """All parts of a person come."""
         return [Jump(self.parts, 0, self.parts, 0, self.parts**2, bound=self.bound)]
 

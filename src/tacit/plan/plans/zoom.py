@@ -132,7 +132,7 @@ class Zoomed(SoftCells):
 
     def response(self, domain: Domain) -> Response:
         """Return how the cells respond to moves: no more than if every cell were cut."""
-        return SoftCellResponse(self.names, self._finer, 1, bound=True)
+        return SoftCellResponse(self._finer, 1, bound=True, cells=self.names)
 
     def document(self) -> Any:
         cells = [{"axis": one.axis.name, "cells": one.many} for one in self.axes]

@@ -34,9 +34,10 @@ from tacit.plan.question import (
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends, running_counts_moved
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, running_counts_moved
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -149,7 +150,8 @@ class Cumulative(OnALine, LineEntries):
         return out
 
     def response(self, domain: Domain) -> Response:
-        return CumulativeResponse(domain.axes_of(self.name)[0])
+        line = domain.axes_of(self.name)[0]
+        return CumulativeResponse(line.size, line=line)
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
         """Return the query itself, and the histogram whose cells can be added up."""
@@ -189,27 +191,18 @@ class Cumulative(OnALine, LineEntries):
 
 
 @dataclass(frozen=True)
-class CumulativeResponse:
-    """Counts of people at or below each position of a line."""
+class CumulativeResponse(PlacedResponse):
+    """Counts of people at or below each position of a line of so many values."""
 
-    line: Axis
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
+    values: int
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move upwards by d lowers d of the counts by one; downwards, it raises them."""
         return running_counts_moved(move)
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """All counts from the hidden position on fall."""
-        found = hidden_ends(move)
-        return [Jump.by_ones(rise=0, fall=self.line.size - found.lowest)] if found else []
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """All counts from the cover position on rise."""
-        found = cover_ends(move)
-        return [Jump.by_ones(rise=self.line.size - found.lowest, fall=0)] if found else []
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """All counts from the position on rise."""
+        return [Jump.by_ones(rise=self.values - places.lowest, fall=0)] if places else []
 
 
 def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:

@@ -35,9 +35,8 @@ from tacit.plan.plans.derived import Derived, Released, range_of
 from tacit.plan.question import Linear, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
-from tacit.plan.questions.total import Summed, Total, as_sums, by_words, check_products, read_by
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, hidden_ends
-from tacit.policy.attributes.attribute import Axis
+from tacit.plan.questions.total import Numbers, Summed, Total, as_sums, by_words, check_products, read_by
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, corner_moves
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
@@ -215,8 +214,9 @@ class Squares(Total):
     def check_size(self, domain: Domain) -> None:
         """Refuse more sums than can be released, or than can be made on the way: one count for each value."""
         super().check_size(domain)
-        largest = max(abs(self._number(domain, place)) for place in (0, domain[self.name].size - 1)) ** 2
-        check_products(self.size(domain) * domain[self.name].size, largest, "variance", self.name)
+        size, numbers = domain[self.name].size, self.numbers(domain)
+        largest = max(abs(numbers.at(place)) for place in (0, size - 1)) ** 2
+        check_products(self.size(domain) * size, largest, "variance", self.name)
 
     def never_negative(self, domain: Domain) -> bool:
         """Say yes: squares are not."""
@@ -237,7 +237,8 @@ class Squares(Total):
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         size = domain[self.name].size
-        squares = np.array([self._number(domain, place) ** 2 for place in range(size)], dtype=object)
+        numbers = self.numbers(domain)
+        squares = np.array([numbers.at(place) ** 2 for place in range(size)], dtype=object)
         return as_sums(np.asarray(tallied[0]).astype(object).reshape(-1, size) @ squares)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
@@ -245,12 +246,8 @@ class Squares(Total):
         return super().added_by(record, domain) ** 2
 
     def response(self, domain: Domain) -> Response:
-        attribute: Any = domain[self.name]
-        return SquareResponse(domain.axes_of(self.name)[0], self.by, self._number(domain, 0), attribute.spacing)
-
-    def _number(self, domain: Domain, place: int) -> int:
-        attribute: Any = domain[self.name]
-        return int(attribute.number(place)) - self.origin
+        line = domain.axes_of(self.name)[0]
+        return SquareResponse(self.numbers(domain), line.size, cells=self.by, line=line)
 
     def __str__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""
@@ -258,28 +255,22 @@ class Squares(Total):
 
 
 @dataclass(frozen=True)
-class SquareResponse:
-    """The sum of squares in each cell; `first` is the number of the first position, `spacing` from one to the next.
+class SquareResponse(PlacedResponse):
+    """The sum of squares in each cell.
 
     Somebody who stays in a cell changes its sum by b^2 - a^2. Between positions whose numbers do not change sign this
     rises with the size of b and falls with that of a; along moves by one distance it is linear. So its ends lie at
     corners of the possible moves from positions of one sign to positions of one sign.
     """
 
-    line: Axis
-    cells: tuple[str, ...]
-    first: int
-    spacing: int
-    items: str | None = None
+    numbers: Numbers
+    values: int
     staying_may_show_more: ClassVar[bool] = True
-
-    def _square(self, place: int) -> int:
-        return (self.first + self.spacing * place) ** 2
 
     def _signs(self, places: Intervals) -> list[Intervals]:
         """Return the positions whose numbers are not above zero, and those whose numbers are."""
-        turn = -self.first // self.spacing  # the last position whose number is not above zero
-        last = self.line.size - 1
+        turn = -self.numbers.first // self.numbers.spacing  # the last position whose number is not above zero
+        last = self.values - 1
         halves = [Intervals.of([(0, min(turn, last))])] if turn >= 0 else []
         halves += [Intervals.of([(max(turn + 1, 0), last)])] if turn < last else []
         return [places & half for half in halves]
@@ -289,16 +280,12 @@ class SquareResponse:
         for hidden in self._signs(move.hidden):
             for cover in self._signs(move.cover):
                 for start, end in corner_moves(replace(move, hidden=hidden, cover=cover)):
-                    lost, gained = self._square(start), self._square(end)
+                    lost, gained = self.numbers.at(start) ** 2, self.numbers.at(end) ** 2
                     yield Jump.between(lost, gained) if move.changed else Jump.of_one(gained - lost)
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """A sum loses the hidden square."""
-        return [Jump.of_one(-self._square(end)) for end in hidden_ends(move).ends]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """A sum gains the cover square."""
-        return [Jump.of_one(self._square(end)) for end in cover_ends(move).ends]
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """A sum gains the square."""
+        return [Jump.of_one(self.numbers.at(end) ** 2) for end in places.ends]
 
 
 @dataclass(frozen=True)

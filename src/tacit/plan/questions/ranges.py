@@ -19,8 +19,8 @@ from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_e
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.questions.cumulative import Cumulative, OnALine
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain
@@ -140,8 +140,8 @@ class Ranges(OnALine):
     def response(self, domain: Domain) -> Response:
         line = domain.axes_of(self.name)[0]
         if self.ranges is None:
-            return AllRangesResponse(line)
-        return ListedRangesResponse(line, tuple(self.positions(domain)))
+            return AllRangesResponse(line.size, line=line)
+        return ListedRangesResponse(tuple(self.positions(domain)), line=line)
 
     def check_size(self, domain: Domain) -> None:
         """Refuse more answers than can be released, and more values: ranges are read off the counts of all values."""
@@ -175,13 +175,10 @@ class Ranges(OnALine):
 
 
 @dataclass(frozen=True)
-class AllRangesResponse:
-    """Counts of people in every range of a line of T positions."""
+class AllRangesResponse(PlacedResponse):
+    """Counts of people in every range of a line of so many `values`: T positions."""
 
-    line: Axis
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
+    values: int
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move by d leaves (u+1) d or so ranges and joins others: d (T+1-d) in all, whatever the start.
@@ -190,42 +187,25 @@ class AllRangesResponse:
         u < i <= v <= j are joined, (v-u)(T-v) of them. How the sum splits depends on u; both extremes are returned.
         """
         found = move.relation.differences(move.hidden, move.cover)
-        size = self.line.size
         distances = Intervals.of(
             (low, high) if low > 0 else (-high, -low) for low, high in found.without(Intervals.points([0]))
         )
-        for distance in _near_middle(distances, size + 1):
-            seen = distance * (size + 1 - distance)
+        for distance in _near_middle(distances, self.values + 1):
+            seen = distance * (self.values + 1 - distance)
             yield Jump(seen, 0, 1, 1, seen)
             yield Jump(0, seen, 1, 1, seen)
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """The (u+1)(T-u) ranges around the hidden position fall."""
-        yield from (
-            Jump.by_ones(rise=0, fall=self._around(place))
-            for place in _near_middle(hidden_ends(move), self.line.size - 1)
-        )
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """The ranges around the cover position rise."""
-        yield from (
-            Jump.by_ones(rise=self._around(place), fall=0)
-            for place in _near_middle(cover_ends(move), self.line.size - 1)
-        )
-
-    def _around(self, position: int) -> int:
-        return (position + 1) * (self.line.size - position)
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """The (u+1)(T-u) ranges around position u rise."""
+        for place in _near_middle(places, self.values - 1):
+            yield Jump.by_ones(rise=(place + 1) * (self.values - place), fall=0)
 
 
 @dataclass(frozen=True)
-class ListedRangesResponse:
+class ListedRangesResponse(PlacedResponse):
     """Counts of people in each of some listed ranges of a line."""
 
-    line: Axis
     ranges: tuple[tuple[int, int], ...]
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
 
     def _pieces(self, positions: Intervals) -> list[tuple[int, int]]:
         """Cut a set of positions wherever a range begins or ends."""
@@ -281,21 +261,15 @@ class ListedRangesResponse:
             if a or b  # a bound of nothing is exact
         ]
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """The ranges around the hidden position fall."""
-        return [Jump.by_ones(rise=0, fall=most) for most in self._most(hidden_ends(move))]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """The ranges around the cover position rise."""
-        return [Jump.by_ones(rise=most, fall=0) for most in self._most(cover_ends(move))]
-
-    def _most(self, positions: Intervals) -> list[int]:
-        pieces = self._pieces(positions)
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """The ranges around the position rise."""
+        pieces = self._pieces(places)
         if not pieces:
             return []
         starts = np.array([start for start, _ in pieces])
         lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
-        return [int((np.searchsorted(lows, starts, "right") - np.searchsorted(highs, starts)).max())]
+        most = int((np.searchsorted(lows, starts, "right") - np.searchsorted(highs, starts)).max())
+        return [Jump.by_ones(rise=most, fall=0)]
 
 
 def _how_many(values: int) -> int:

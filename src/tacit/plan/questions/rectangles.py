@@ -28,9 +28,10 @@ from tacit.plan.question import (
 from tacit.plan.question_keys import WHERE, Question, as_ends, has_order, names_of
 from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain
 from tacit.policy.keys import ANY, TEXTS, Key
 from tacit.policy.policy import Policy
@@ -206,8 +207,8 @@ class Rectangles(Linear):
 
     def response(self, domain: Domain) -> Response:
         if self.rectangles is None:
-            return CellResponse((self.names,))
-        return ListedRectanglesResponse(self.names, self.wanted(domain).deepest)
+            return CellResponse.of((self.names,))
+        return ListedRectanglesResponse(self.wanted(domain).deepest, cells=self.names)
 
     def plan(self, policy: Policy, epsilon: Fraction) -> GridPlan:
         from tacit.plan.plans.grid_plan import plan_rectangles
@@ -225,26 +226,16 @@ class Rectangles(Linear):
 
 
 @dataclass(frozen=True)
-class ListedRectanglesResponse:
+class ListedRectanglesResponse(PlacedResponse):
     """Counts of people in listed rectangles, of which `deepest` at most hold the same cell: bounds, not maxima."""
 
-    cells: tuple[str, ...]
     deepest: int
-    line: Axis | None = None
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Whoever changes the cell leaves and joins at most so many rectangles."""
-        if not move.changed:
-            return []
-        return [Jump.by_ones(rise=self.deepest, fall=self.deepest, bound=True)]
+        return [Jump.by_ones(rise=self.deepest, fall=self.deepest, bound=True)] if move.changed else []
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """At most so many rectangles fall."""
-        return [Jump.by_ones(rise=0, fall=self.deepest, bound=True)]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
         """At most so many rectangles rise."""
         return [Jump.by_ones(rise=self.deepest, fall=0, bound=True)]
 

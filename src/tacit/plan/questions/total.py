@@ -36,17 +36,8 @@ from tacit.plan.question import (
 )
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute, names_of
 from tacit.plan.sensitivity.cells import cell_labels, is_items
-from tacit.plan.sensitivity.responses import (
-    Jump,
-    LineMove,
-    RecordMove,
-    Response,
-    TwoLines,
-    corner_moves,
-    cover_ends,
-    hidden_ends,
-)
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.plan.sensitivity.responses import Jump, LineMove, PlacedResponse, RecordMove, Response, corner_moves
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Near
@@ -189,18 +180,15 @@ class Total(Summed, Linear):
         return out
 
     def response(self, domain: Domain) -> Response:
-        attribute: Any = domain[self.name]
-        line, first = domain.axes_of(self.name)[0], attribute.number(0) - self.origin
+        line = domain.axes_of(self.name)[0]
         if self.weight is None:
-            return SumResponse(line, self.by, first, attribute.spacing)
-        weight = domain[self.weight]
-        return WeightedSumResponse(
-            domain.axes_of(self.weight)[0],
-            line,
-            self.by,
-            Numbers(first, attribute.spacing),
-            Numbers(weight.number(0), weight.spacing),
-        )
+            return SumResponse(self.numbers(domain), cells=self.by, line=line)
+        weight, weights = domain.axes_of(self.weight)[0], Numbers.of(domain[self.weight])
+        return WeightedSumResponse(self.numbers(domain), weights, cells=self.by, line=line, weight=weight)
+
+    def numbers(self, domain: Domain) -> Numbers:
+        """Return the number at each position, counted from the origin."""
+        return Numbers.of(domain[self.name], self.origin)
 
     def __str__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""
@@ -209,34 +197,42 @@ class Total(Summed, Linear):
 
 
 @dataclass(frozen=True)
-class SumResponse:
-    """The sum of a number in each cell; `first` is what the first position of the line adds, `spacing` each further."""
+class Numbers:
+    """The number at each position of a line: the first, and how far one is from the next."""
 
-    line: Axis
-    cells: tuple[str, ...]
     first: int
     spacing: int
-    items: str | None = None
-    # from -5 to 5 a person moves the sum of one cell by 10, but those of two cells by 5 each
-    staying_may_show_more: ClassVar[bool] = True
 
-    def _number(self, place: int) -> int:
+    @classmethod
+    def of(cls, attribute: Any, origin: int = 0) -> Numbers:
+        """Return the numbers of an attribute, counted from an origin."""
+        return cls(int(attribute.number(0)) - origin, attribute.spacing)
+
+    def at(self, place: int) -> int:
+        """Return the number at a position."""
         return self.first + self.spacing * place
+
+
+@dataclass(frozen=True)
+class SumResponse(PlacedResponse):
+    """The sum of a number in each cell.
+
+    From -5 to 5 a person moves the sum of one cell by 10, but those of two cells by 5 each.
+    """
+
+    numbers: Numbers
+    staying_may_show_more: ClassVar[bool] = True
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A sum changes by the difference of the two numbers; between two cells, one loses and the other gains."""
         if not move.changed:
             found = move.relation.differences(move.hidden, move.cover)
-            return [Jump.of_one(end * self.spacing) for end in found.ends]
-        return [Jump.between(self._number(start), self._number(end)) for start, end in corner_moves(move)]
+            return [Jump.of_one(end * self.numbers.spacing) for end in found.ends]
+        return [Jump.between(self.numbers.at(start), self.numbers.at(end)) for start, end in corner_moves(move)]
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """A sum loses the hidden number."""
-        return [Jump.of_one(-self._number(end)) for end in hidden_ends(move).ends]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """A sum gains the cover number."""
-        return [Jump.of_one(self._number(end)) for end in cover_ends(move).ends]
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """A sum gains the number."""
+        return [Jump.of_one(self.numbers.at(end)) for end in places.ends]
 
 
 def as_sums(exact: Iterable[Any]) -> Ints:
@@ -351,26 +347,11 @@ Ends = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """The number at each position of a line: the first, and how far one is from the next."""
-
-    first: int
-    spacing: int
-
-    def at(self, place: int) -> int:
-        """Return the number at a position."""
-        return self.first + self.spacing * place
-
-
-@dataclass(frozen=True)
-class WeightedSumResponse(TwoLines):
+class WeightedSumResponse(Response):
     """The sum of a number times a weight in each cell."""
 
-    line: Axis
-    cells: tuple[str, ...]
     numbers: Numbers
     weights: Numbers
-    items: str | None = None
     staying_may_show_more: ClassVar[bool] = True
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:

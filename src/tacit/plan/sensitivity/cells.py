@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels, labels_of_cells
 from tacit.plan.question import suffix
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
-from tacit.policy.attributes.attribute import Axis
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Where
 
 
@@ -46,10 +46,10 @@ class CellTables:
     def response(self, domain: Domain) -> Response:
         """Return how the counts respond to moves."""
         if not self.is_items(domain):
-            return CellResponse(self.sets)
+            return CellResponse.of(self.sets)
         if len(self.sets) > 1:
             raise PlanError("must be asked alone", key="marginals", given=str(self), fix="Use a histogram.")
-        return ItemResponse(self.sets[0][0])
+        return ItemResponse(items=self.sets[0][0])
 
     def __str__(self) -> str:
         if self.sets == ((),):
@@ -80,41 +80,29 @@ def cell_labels(names: tuple[str, ...], domain: Domain) -> dict[str, Labels]:
 
 
 @dataclass(frozen=True)
-class CellResponse:
-    """Counts of cells: of each of several histograms, or (with one set of no attributes) of everybody."""
+class CellResponse(PlacedResponse):
+    """Counts of cells: of each of several `histograms` or, with one set of no attributes, of everybody."""
 
-    sets: tuple[tuple[str, ...], ...]
-    line: Axis | None = None
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
+    histograms: tuple[tuple[str, ...], ...]
 
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Every attribute that decides on a cell."""
-        return tuple(dict.fromkeys(name for names in self.sets for name in names))
+    @classmethod
+    def of(cls, sets: tuple[tuple[str, ...], ...]) -> CellResponse:
+        """Return the response of histograms: every attribute of theirs decides on a cell."""
+        return cls(sets, cells=tuple(dict.fromkeys(name for names in sets for name in names)))
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Each histogram with a changed attribute loses one in a cell and gains one in another."""
-        touched = sum(1 for names in self.sets if move.changed.intersection(names))
+        touched = sum(1 for names in self.histograms if move.changed.intersection(names))
         return [Jump.by_ones(rise=touched, fall=touched)] if touched else []
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """Each histogram loses one."""
-        return [Jump.by_ones(rise=0, fall=len(self.sets))]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
         """Each histogram gains one."""
-        return [Jump.by_ones(rise=len(self.sets), fall=0)]
+        return [Jump.by_ones(rise=len(self.histograms), fall=0)]
 
 
 @dataclass(frozen=True)
-class ItemResponse:
+class ItemResponse(Response):
     """Counts of people for each item of a set."""
-
-    items: str
-    cells: tuple[str, ...] = ()
-    line: Axis | None = None
-    staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: RecordMove) -> Iterator[Jump]:
         """Items that are lost fall by one, items that are gained rise by one."""
@@ -133,25 +121,18 @@ class ItemResponse:
         ):
             yield Jump.by_ones(rise=room.flags_gained + b, fall=room.flags_lost + a)
 
-    def left(self, move: RecordMove) -> Iterator[Jump]:
-        """All items of the hidden set fall."""
+    def left(self, move: RecordMove) -> Iterable[Jump]:
+        """All items of the hidden set fall; what is not lost must still fit into the cover set."""
         room = move.items
         if room.exactly is not None:
-            yield Jump.by_ones(rise=0, fall=len(room.exactly[0]))
-            return
-        # what is not lost must still fit into the cover set
-        most = min(
-            room.rest, room.most - room.flags_hidden, room.most - room.flags_cover + min(room.may_lose, room.budget)
-        )
-        yield Jump.by_ones(rise=0, fall=room.flags_hidden + most)
+            return [Jump.by_ones(rise=0, fall=len(room.exactly[0]))]
+        kept = room.most - room.flags_cover + min(room.may_lose, room.budget)
+        return [Jump.by_ones(rise=0, fall=room.flags_hidden + min(room.rest, room.most - room.flags_hidden, kept))]
 
-    def entered(self, move: RecordMove) -> Iterator[Jump]:
-        """All items of the cover set rise."""
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
+        """All items of the cover set rise; what was not gained must have fitted into the hidden set."""
         room = move.items
         if room.exactly is not None:
-            yield Jump.by_ones(rise=len(room.exactly[1]), fall=0)
-            return
-        most = min(
-            room.rest, room.most - room.flags_cover, room.most - room.flags_hidden + min(room.may_gain, room.budget)
-        )
-        yield Jump.by_ones(rise=room.flags_cover + most, fall=0)
+            return [Jump.by_ones(rise=len(room.exactly[1]), fall=0)]
+        there = room.most - room.flags_hidden + min(room.may_gain, room.budget)
+        return [Jump.by_ones(rise=room.flags_cover + min(room.rest, room.most - room.flags_cover, there), fall=0)]

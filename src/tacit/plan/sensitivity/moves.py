@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from tacit.arrays import Ints
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, running_counts_moved
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, running_counts_moved
 from tacit.plan.sensitivity.steps import LargestStep, free_step, largest_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -168,8 +167,8 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
     if policy.per_person > 1 or couples_people(policy):
         return None
     line = policy.domain.axes_of(name)[0]
-    may_enter_or_leave = free_step(_Watching(where, _WhetherCounted(line)), policy).l1 > 0
-    reach = free_step(_Watching(where, _Moved(line)), policy).l1
+    may_enter_or_leave = free_step(_Watching(where, _WhetherCounted(line=line)), policy).l1 > 0
+    reach = free_step(_Watching(where, _Moved(line=line)), policy).l1
     exact = None if may_enter_or_leave else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
     return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, may_enter_or_leave)
@@ -183,53 +182,27 @@ class _Watching:
     seen: Response
 
     def response(self, domain: Domain) -> Response:
-        """Return how what is looked at responds to moves."""
         return self.seen
 
     def unit(self, domain: Domain) -> Fraction:
-        """Return one: people are counted."""
         return Fraction(1)
 
 
-@dataclass(frozen=True)
-class _Moved:
+class _Moved(PlacedResponse):
     """The running counts that a move changes; who enters or leaves is not looked at."""
 
-    line: Axis
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
-
     def moved(self, move: RecordMove) -> Iterable[Jump]:
-        """A move by d changes d of them."""
         return running_counts_moved(move)
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """Not looked at."""
-        return []
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """Not looked at."""
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
         return []
 
 
-@dataclass(frozen=True)
-class _WhetherCounted:
+class _WhetherCounted(PlacedResponse):
     """Whether somebody is counted at all; where is not looked at."""
 
-    line: Axis
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
-
     def moved(self, move: RecordMove) -> Iterable[Jump]:
-        """Counted before and after."""
         return []
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """One fewer."""
-        return [Jump.by_ones(rise=0, fall=1)]
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """One more."""
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
         return [Jump.by_ones(rise=1, fall=0)]

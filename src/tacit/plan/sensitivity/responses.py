@@ -1,17 +1,18 @@
-"""How a query's answers move when one person's record moves.
+"""How the answers to a question move when one person's record moves.
 
-Each question watches a record in one of four ways: not at all beyond its predicate (count), through the cell it falls
-into (histograms), through its place on one line (total, cumulative, ranges), or item by item. A response turns
-"the person moved, left or entered" into jumps; `plan/sensitivity/steps.py` decides which of these some secret edge can
-cause. The responses stand beside their questions, in `plan/sensitivity/cells.py` and `plan/questions/`.
+A question sees of a record whether its predicate picks it (count), the cell it falls into (histograms), its position on
+one line (total, cumulative, ranges) or its items. A response turns "the person moved, left or entered" into jumps;
+`plan/sensitivity/steps.py` decides which of these some secret edge can cause. Responses stand beside their questions,
+in `plan/sensitivity/cells.py` and `plan/questions/`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -52,6 +53,10 @@ class Jump:
         changes = -lost, gained
         rises, falls = [max(change, 0) for change in changes], [max(-change, 0) for change in changes]
         return cls(sum(rises), sum(falls), max(rises), max(falls), lost * lost + gained * gained, bound)
+
+    def undone(self) -> Jump:
+        """Return the jump back."""
+        return Jump(self.fall, self.rise, self.down, self.up, self.square, self.bound)
 
 
 @dataclass(frozen=True)
@@ -100,45 +105,46 @@ class RecordMove:
     shape: EdgeShape | None = None
 
 
-class Response(Protocol):
-    """How answers respond to moves."""
+@dataclass(frozen=True, kw_only=True)
+class Response(ABC):
+    """How answers respond to moves.
 
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Attributes of which only a change is seen."""
+    Of the attributes in `cells` only a change is seen; of `line`, and of a second axis `weight`, the position; of the
+    set of items `items`, each item. `staying_may_show_more` says whether somebody whose cell stays the same may move an
+    answer further than somebody whose cell changes.
+    """
 
-    @property
-    def line(self) -> Axis | None:
-        """The axis whose positions are seen."""
+    cells: tuple[str, ...] = ()
+    line: Axis | None = None
+    weight: Axis | None = None
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = False
 
-    @property
-    def items(self) -> str | None:
-        """The set of items that is seen."""
-
-    @property
-    def staying_may_show_more(self) -> bool:
-        """Whether somebody whose cell stays the same may move an answer further than somebody whose cell changes."""
-
+    @abstractmethod
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Return what a move of a person who is counted before and after does."""
 
+    @abstractmethod
     def left(self, move: RecordMove) -> Iterable[Jump]:
         """Return what happens when the person is no longer counted."""
 
+    @abstractmethod
     def entered(self, move: RecordMove) -> Iterable[Jump]:
         """Return what happens when the person is newly counted."""
 
 
-@dataclass(frozen=True)
-class TwoLines:
-    """What a response is that sees the positions of a second axis, too."""
+class PlacedResponse(Response):
+    """A response where leaving undoes what entering at the same position on the line did."""
 
-    weight: Axis
+    @abstractmethod
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """Return what happens when a person at one of these positions is newly counted."""
 
-    @staticmethod
-    def second(seen: Response) -> Axis | None:
-        """Return the second axis of a response, if it sees one."""
-        return seen.weight if isinstance(seen, TwoLines) else None
+    def left(self, move: RecordMove) -> Iterable[Jump]:
+        return [jump.undone() for jump in self.counted_at(hidden_ends(move))]
+
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
+        return self.counted_at(cover_ends(move))
 
 
 class Watched(Protocol):

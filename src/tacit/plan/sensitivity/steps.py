@@ -27,7 +27,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.measure.measured import Responding
 from tacit.plan.question import resolve
-from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, TwoLines, Watched
+from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -224,8 +224,8 @@ def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: An
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
-        second = TwoLines.second(seen)
-        weight = None if second is None else LineMove(Same(), cell[second.name], cell[second.name])
+        places = None if seen.weight is None else cell[seen.weight.name]
+        weight = None if places is None else LineMove(Same(), places, places)
         move = RecordMove(hidden=ends, cover=ends, items=room, weight=weight)
         if holds(absence.only_from, cell):
             yield from seen.left(move)
@@ -289,7 +289,7 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
 
 def _lines(seen: Response) -> list[Axis]:
     """Return the axes whose positions are seen: one, or two, or none."""
-    return [axis for axis in (seen.line, TwoLines.second(seen)) if axis is not None]
+    return [axis for axis in (seen.line, seen.weight) if axis is not None]
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:

@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,9 +33,9 @@ from tacit.plan.measure.sums.strategy import Weighted
 from tacit.plan.measure.sums.workload import Workload, rectangle_variances
 from tacit.plan.questions.cumulative import refuse_several_rows
 from tacit.plan.sensitivity.moves import GridMoves, LineMoves
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
-from tacit.policy.attributes.attribute import Axis
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -87,7 +86,7 @@ class LineSums(GridSums, LineEntries):
         return self.of_cells(np.asarray(counts, dtype=np.int64)[:, None])
 
     def response(self, domain: Domain) -> Response:
-        return LineSumsResponse(domain.axes_of(self.names[0])[0], self)
+        return LineSumsResponse(self, line=domain.axes_of(self.names[0])[0])
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""
@@ -141,14 +140,10 @@ class LineSums(GridSums, LineEntries):
 
 
 @dataclass(frozen=True)
-class LineSumsResponse:
+class LineSumsResponse(PlacedResponse):
     """Cells and ramps of a line: bounds over all groups together; the loss is counted group by group."""
 
-    line: Axis
     sums: LineSums
-    cells: tuple[str, ...] = ()
-    items: str | None = None
-    staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move upwards lowers running counts and one cell of each size, and raises another cell."""
@@ -157,19 +152,14 @@ class LineSumsResponse:
                 cells, ramps = self._split(row)
                 yield self._jump(cells // 2, cells // 2, ramps, falls=end > 0)
 
-    def left(self, move: RecordMove) -> Iterable[Jump]:
-        """All running counts from the hidden position on fall, and one cell of each size."""
-        return [self._of_one(falls=True)] if hidden_ends(move) else []
-
-    def entered(self, move: RecordMove) -> Iterable[Jump]:
-        """All running counts from the cover position on rise, and one cell of each size."""
-        return [self._of_one(falls=False)] if cover_ends(move) else []
-
-    def _of_one(self, *, falls: bool) -> Jump:
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        """All running counts from the position on rise, and one cell of each size."""
+        if not places:
+            return []
         if self.sums.has_totals:
             raise TypeError(self)  # sums for people who stay: the counts at the ends would give them away
         cells, ramps = self._split(self.sums.changes(0, may_enter_or_leave=True)[0])
-        return self._jump(0 if falls else cells, cells if falls else 0, ramps, falls=falls)
+        return [self._jump(cells, 0, ramps, falls=False)]
 
     def _split(self, row: tuple[int, ...]) -> tuple[int, int]:
         """Return by how much cells of all sizes change, and ramps."""
