@@ -24,8 +24,8 @@ import tacit as tc
 from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import Case, read_case, read_job_or_case
 from tacit.jobs.job_run import session_of
+from tacit.report.charts.audit_charts import leakage_charts, series
 from tacit.report.charts.chart_parts import styled
-from tacit.report.charts.leakage_charts import leakage_charts, series
 from tacit.report.charts.release_charts import chart_png
 from tacit_reproductions.document_001.charts import pattern_chart
 from tacit_reproductions.document_001.occupancy import Occupancy, days_of, occupancy_of_file

@@ -11,7 +11,7 @@ def draw(kind: Literal["release", "monitor", "disclosure"], shown: Any, **option
     """Return the chart of a release's record, of a monitor's history, or of what an audit found."""
     chart = {
         "release": ("release_charts", "chart"),
-        "monitor": ("monitor_chart", "monitor_chart"),
-        "disclosure": ("disclosure_chart", "disclosure_chart"),
+        "monitor": ("monitor_charts", "monitor_chart"),
+        "disclosure": ("audit_charts", "disclosure_chart"),
     }[kind]
     return getattr(import_module(f"tacit.report.charts.{chart[0]}"), chart[1])(shown, **options)

@@ -85,7 +85,7 @@ def _refusal(case: Case) -> str:
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:
     """Write the page, the charts and the data of an audit into a new folder."""
     from tacit.cli.screen import plain_document
-    from tacit.report.charts.leakage_charts import leakage_charts, leakage_page
+    from tacit.report.charts.audit_charts import leakage_charts, leakage_page
     from tacit.report.charts.release_charts import chart_png
 
     if folder.exists():

@@ -41,7 +41,7 @@ def run_monitors(
     stopped; with --json it then prints one document per line.
     """
     from tacit.jobs.monitor_file import event_files, read_monitor_file
-    from tacit.report.charts.points import read_points
+    from tacit.report.charts.monitor_charts import read_points
 
     found = read_monitor_file(config)
     if found.points is not None:
@@ -114,7 +114,7 @@ def show_monitors(
     if as_json:
         show_json({"monitors": [_history(file, history) for file, history in histories.items()]})
         return
-    from tacit.report.monitors import history_table
+    from tacit.report.charts.monitor_charts import history_table
 
     show(history_table({file.stem: history for file, history in histories.items()}))
 
@@ -170,14 +170,14 @@ def _taken(file: Path, opened: OpenMonitors, *, patient: bool) -> dict[str, Plac
 
 
 def _publish(found: MonitorFile, opened: OpenMonitors) -> None:
-    from tacit.report.monitors import write_monitor
+    from tacit.report.charts.monitor_charts import write_monitor
 
     for name, monitor in opened.monitors.items():
         write_monitor(monitor.history, monitor.certificate, found.out, name, found.points)
 
 
 def _draw(history: History, file: Path, points: Path | None) -> None:
-    from tacit.report.charts.monitor_chart import monitor_chart
+    from tacit.report.charts.monitor_charts import monitor_chart
     from tacit.report.charts.release_charts import chart_png, chart_svg
 
     drawn = monitor_chart(history, points=points)
@@ -199,7 +199,7 @@ def _begun(found: MonitorFile, where: str) -> str:
 
 def _words(verdict: PlaceVerdict | MapVerdict) -> str:
     from tacit.monitor.history import NOT_ASKED, MapVerdict
-    from tacit.report.charts.monitor_chart import verdict_text
+    from tacit.report.charts.monitor_charts import verdict_text
 
     if not isinstance(verdict, MapVerdict):
         return f"{verdict_text(verdict)} (at {verdict.time})"  # a late file is no verdict about its own day

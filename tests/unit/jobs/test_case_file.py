@@ -19,8 +19,15 @@ from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
 from tacit.jobs.job_plan import JobPlan, plan_job, refusals
 from tacit.jobs.job_run import run_job
 from tacit.plan.leakage.shown import Shown
-from tacit.report.charts.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
-from tacit.report.charts.leakage_charts import leakage_page, posterior_chart, trade_off_chart
+from tacit.report.charts.audit_charts import (
+    LETTER,
+    LINE_HEIGHT,
+    graph_chart,
+    leakage_page,
+    meets,
+    posterior_chart,
+    trade_off_chart,
+)
 
 POLICY = {
     "domain": {"arrival": {"categories": ["late", "early"]}, "leaving": {"integers": [15, 17]}},
@@ -122,7 +129,7 @@ def test_an_audit_counts_all_that_is_seen_whatever_the_limits_leave_out(tmp_path
     assert "`own: false`); this audit counts it." in said
     assert said in leakage_page(audit, {})
     chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], own=False)
-    assert "As limits count it: without what" in " ".join(chart.to_dict()["title"]["subtitle"])
+    assert "The limits leave out what" in " ".join(chart.to_dict()["title"]["subtitle"])
     assert audit_case(read_case(written(tmp_path))).remarks == ()
 
 

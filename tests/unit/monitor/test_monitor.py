@@ -21,7 +21,7 @@ import tacit as tc
 from tacit import noise
 from tacit.monitor import counting, journal, monitor
 from tacit.monitor.history import History
-from tacit.report.charts.monitor_chart import monitor_chart
+from tacit.report.charts.monitor_charts import monitor_chart
 
 TOWN = tc.Domain({"visited": tc.Items(["gym", "cafe", "park"])})
 POLICY = tc.Policy(TOWN, secrets=tc.secrets.values({"visited": [1]}), name="town")

@@ -16,7 +16,7 @@ from rich.console import Console
 import tacit as tc
 from tacit import noise
 from tacit.report.charts.chart_parts import TOP, interval_rows
-from tacit.report.charts.linear_charts import PANELS
+from tacit.report.charts.histogram_charts import PANELS
 from tacit.report.charts.release_charts import chart, chart_png, chart_svg, chart_text, comparison_chart
 from tacit.report.text import ledger_table, plan_table, release_table
 
@@ -440,7 +440,7 @@ def test_the_comparison_shows_both_errors_of_each_release(explanations: dict[str
     assert better["this policy"] == pytest.approx(explanations["better"].plan.rmse)
     assert better["plain differential privacy"] == pytest.approx(explanations["better"].plain.rmse)
     exact = [row for row in points if row["label"] == "exact" and row["kind"] == "this policy"]
-    assert exact[0]["said"] == "exact"
+    assert exact[0]["text"] == "exact"
     assert exact[0]["error"] > 0  # a logarithmic axis has no zero
     assert chart_svg(comparison_chart(list(explanations.values()))).startswith("<svg")
 

@@ -14,11 +14,9 @@ import pytest
 import tacit as tc
 from tacit.monitor import monitor
 from tacit.monitor.history import History, PlaceVerdict
-from tacit.report.charts import monitor_chart as charts
-from tacit.report.charts.monitor_chart import verdict_text
-from tacit.report.charts.points import read_points
+from tacit.report.charts import monitor_charts as charts
+from tacit.report.charts.monitor_charts import history_table, read_points, verdict_text, write_monitor
 from tacit.report.charts.release_charts import chart_png, chart_svg
-from tacit.report.monitors import history_table, write_monitor
 
 POLICY = tc.Policy(
     tc.Domain({"visited": tc.Items(["gym", "<cafe>", "park"])}), secrets=tc.secrets.values({"visited": [1]})
@@ -61,7 +59,7 @@ def test_a_place_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["verdict"] for row in bands] == words
     # a bar reaches as far as the count can: below the threshold, or up to the noisy count
     assert [row["top"] for row in bands][:2] == [4, 9]
-    assert threshold == [{"at": 5, "said": "threshold 5"}]
+    assert threshold == [{"at": 5}]
     assert [(row["lower"], row["upper"]) for row in dots] == [(7, 9)]
     assert "in all" not in subtitle(drawn)
     assert "Epsilon 1 for one visit; window of 2 steps." in subtitle(drawn)

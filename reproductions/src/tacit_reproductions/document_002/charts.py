@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from tacit.report.charts.chart_parts import BLUE, LINE, styled
-from tacit.report.charts.monitor_chart import ALARM, ORANGE, SAFE
+from tacit.report.charts.monitor_charts import ALARM, ORANGE, SAFE
 from tacit_reproductions.document_002.lists import MIDDLE, Grid, Measured, Task
 from tacit_reproductions.document_002.monitoring import BATCH
 from tacit_reproductions.document_002.places import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point

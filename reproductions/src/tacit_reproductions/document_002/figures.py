@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.report.charts.monitor_chart import monitor_chart
+from tacit.report.charts.monitor_charts import monitor_chart
 from tacit_reproductions import data
 from tacit_reproductions.document_002 import charts
 from tacit_reproductions.document_002.errors import certainty_claims, error_claims, privacy_claims

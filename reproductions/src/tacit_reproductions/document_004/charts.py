@@ -8,8 +8,8 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
+from tacit.report.charts.audit_charts import conflict
 from tacit.report.charts.chart_parts import BLUE, INK, LINE, SKY, styled
-from tacit.report.charts.disclosure_chart import conflict
 from tacit_reproductions.marks import Row, coloured
 
 _RAMP: Final = ("#222222", "#D55E00", "#0072B2")

@@ -1,17 +1,13 @@
-"""Charts: one module for each kind of answer.
+"""Charts: what the parts are, and how each kind of answer is drawn.
 
 In reading order:
 
     chart_parts       the parts of charts, and the registries of questions
-    asking_graph      who asks for what, what depends on what, and who colludes
-    cluster_charts    centres among cells
-    disclosure_chart  what is disclosed, and how wrong counts are, against epsilon
-    linear_charts     counts, tables, lines and sums
-    derived_charts    means and quantiles
-    record_charts     records as they are
-    release_charts    one chart for every kind of question
-    leakage_charts    what applications could learn from what is left out
-    points            where places are on a map
-    monitor_chart     verdicts over time, and a map of places
+    histogram_charts  tables of numbers: bars, lines, heat maps, maps, panels
+    question_charts   counts, sums, lines, rectangles, means, quantiles, true records
     selection_charts  verdicts, and what was chosen
+    cluster_charts    centres among cells
+    release_charts    one chart for every kind of question
+    audit_charts      what applications could learn, and what noisy counts disclose
+    monitor_charts    what monitors have published: a table, charts and files
 """

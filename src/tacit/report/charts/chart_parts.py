@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, Literal
@@ -142,6 +142,17 @@ def level_at_once(many: int) -> float:
 # ---- words and looks ------------------------------------------------------------------------------------------------
 
 
+def chart_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a chart of these rows that has no marks yet."""
+    return alt.Chart(alt.Data(values=list(rows)))
+
+
+def coloured(field: str, names: Sequence[str], colours: Sequence[str], title: str | None = None, **legend: Any) -> Any:
+    """Return the colour of each name of a field, with its legend."""
+    scale = alt.Scale(domain=list(names), range=list(colours))
+    return alt.Color(field, title=title, scale=scale, legend=alt.Legend(**legend))
+
+
 def lying_bars(
     rows: list[Row],
     name: str,
@@ -158,10 +169,10 @@ def lying_bars(
     layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
     if isinstance(limit, Sequence):
         own = [{"label": row["label"], "at": at} for row, at in zip(rows, limit, strict=True)]
-        ticks = alt.Chart(alt.Data(values=own)).mark_tick(color=LINE, thickness=2)
+        ticks = chart_of(own).mark_tick(color=LINE, thickness=2)
         layers.append(ticks.encode(x="at:Q", y=y))
     elif limit is not None:
-        line = alt.Chart(alt.Data(values=[{"at": limit}])).mark_rule(color=LINE, strokeDash=[4, 3])
+        line = chart_of([{"at": limit}]).mark_rule(color=LINE, strokeDash=[4, 3])
         layers.append(line.encode(x="at:Q"))
     return fitted(alt.layer(*layers), room, height=alt.Step(room.bar))
 
@@ -178,7 +189,7 @@ def _listed(rows: list[Row], name: str, room: Room) -> tuple[Any, Any]:
     """Return a chart of these rows, and its axis with one line for each of them."""
     axis = alt.Axis(labelLimit=240 if room.fits else 170, titleLimit=200)
     y = alt.Y("label:N", title=printable(name), **in_order([row["label"] for row in rows]), axis=axis)
-    return alt.Chart(alt.Data(values=rows)), y
+    return chart_of(rows), y
 
 
 def as_points(base: Any) -> Any:

@@ -22,6 +22,7 @@ from tacit.report.charts.chart_parts import (
     PALETTE,
     Row,
     View,
+    chart_of,
     digits_for,
     draw,
     fitted,
@@ -34,33 +35,33 @@ from tacit.report.charts.chart_parts import (
     tip,
 )
 
-MOST_DRAWN: Final = 2500  # cells; more are left out, and the chart says so
-RARE: Final = 5.0  # log of how rarely noise alone stands out somewhere
-SMALL: Final = 0.5  # of the area: what stands out lies in so much of it at most, where the rest is left out
-NEARLY_ALL: Final = 0.95  # of the people, who seem to be in what is shown then
-MARGIN: Final = 0.1  # of its width, that is shown at either side of it
+MOST_DRAWN: Final = 2500  # cells
+RARE: Final = 5.0  # minus the log of the chance that noise alone stands out somewhere
+SMALL: Final = 0.5  # share of the area that a frame may take up where the rest is left out
+NEARLY_ALL: Final = 0.95  # share of the people who are then in the frame
+MARGIN: Final = 0.1  # on either side, as a share of the width
 MANY_COLOURS: Final = len(PALETTE)
 
 
 @draw.register
 def _(query: Clusters, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
-    drawn = interval_rows(record.values, lower, upper)
+    intervals = interval_rows(record.values, lower, upper)
     columns = query.columns(record.plan.policy.domain)
     if len(columns) == 2:
         attribute: Any = record.plan.policy.domain[query.names[0]]
         is_map = len(query.names) == 1  # rows of a grid lie above each other; row numbers grow downwards, as in a table
         return _map(record, columns, across=1 if is_map else 0, downwards=is_map and attribute.low is None)
     places = record.labels()
-    at = [", ".join(f"{places[name][number]:,.10g}" for name in columns) for number in range(len(drawn))]
+    at = [", ".join(f"{places[name][number]:,.10g}" for name in columns) for number in range(len(intervals))]
     labels, notes = short_labels([f"{number}: {where}" for number, where in enumerate(at, start=1)], "cluster")
-    rows = [{"label": label, **ends} for label, ends in zip(labels, drawn, strict=True)]
+    rows = [{"label": label, **ends} for label, ends in zip(labels, intervals, strict=True)]
     named = in_words([printable(name) for name in columns])
     return View(lying_bars(rows, "centre", ALONE), (*notes, f"Where each centre lies: {named}."))
 
 
 def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool) -> View:
-    """Draw the cells in the colour of their centre, the denser the darker, and the centres."""
+    """Draw the cells in the colour of their centre, denser cells darker, and the centres."""
     grid: Any = record.parts[0].plan.base
     people = np.maximum(record.parts[0].values, 0.0)
     low, high = grid.boxes()
@@ -100,7 +101,7 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
     y = partial(level, "y", columns[1 - across], ends=y_ends, downwards=downwards)
     colours = alt.Scale(domain=[str(number) for number in range(MANY_COLOURS)], range=list(PALETTE))
     cells = (
-        alt.Chart(alt.Data(values=rows))
+        chart_of(rows)
         .mark_rect()
         .encode(
             x=x("left:Q"),
@@ -112,22 +113,22 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
             tooltip=[tip("value:Q", "estimate")],
         )
     )
-    base = alt.Chart(alt.Data(values=centres))
+    base = chart_of(centres)
     where = {"x": x("at:Q"), "y": y("beside:Q")}
-    told = [
+    tips = [
         tip("label:N", "cluster"),
         tip("at:Q", columns[across]),
         tip("beside:Q", columns[1 - across]),
         tip("value:Q", "people, estimate"),
     ]
-    marks = base.mark_point(shape="cross", size=160, color=LINE, filled=True, opacity=1).encode(**where, tooltip=told)
+    marks = base.mark_point(shape="cross", size=160, color=LINE, filled=True, opacity=1).encode(**where, tooltip=tips)
     names = base.mark_text(dx=10, dy=-10, fontSize=13, fontWeight="bold", color=LINE).encode(**where, text="label:N")
     left_out = int((people[seen] > 0).sum()) - len(rows)
-    notes = [f"{len(people):,} cells were counted; each has the colour of its nearest centre, the denser the darker."]
+    notes = [f"{len(people):,} cells were counted; each has the colour of its nearest centre, denser cells darker."]
     if not seen.all():
         outside = max(float(record.parts[1].values[0] - record.parts[0].values[seen].sum()), 0.0)
         notes.append(
-            "The axes show where cells stand out from their noise, and around it. "
+            "The axes show the cells that stand out from their noise, with a margin. "
             f"{int((~seen).sum()):,} cells lie outside, with an estimated {outside:,.0f} people in all."
         )
     if left_out > 0:
@@ -137,10 +138,10 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
 
 
 def _frame(record: Any, low: Floats, high: Floats) -> tuple[Floats, Floats, Bools]:
-    """Return the ends of the axes, and which cells lie between them; all of it follows from released numbers.
+    """Return the ends of the axes, and which cells lie between them; both follow from released numbers.
 
-    Shown are the centres and the cells that stand out from their noise, where these take up a small part of the range
-    and nearly all people seem to be there; else everything.
+    The frame holds the centres and the cells that stand out from their noise, if these take up a small part of the
+    range and hold nearly all people; otherwise it holds everything.
     """
     cells, people = record.parts[:2]
     limit = deviation(cells.plan) * (math.log(max(len(low), 2)) + RARE)

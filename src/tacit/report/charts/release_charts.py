@@ -1,7 +1,7 @@
 """Charts of releases: the estimates, their 95% intervals, and in words what is shown and what is left out.
 
-Everything drawn was released, so a chart may be shown to anyone. The view depends on what was asked: each question's
-own is registered with `report/charts/chart_parts.py`.
+Everything drawn was released, so a chart may be shown to anyone. Each kind of question registers its view with
+`report/charts/chart_parts.py`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ from tacit.amounts import error_text, shown_with_decimal
 from tacit.errors import printable
 from tacit.plan.choose import Explanation
 from tacit.release.results.record import ReleaseRecord
-from tacit.report.charts import (  # noqa: F401 - they register their questions
-    cluster_charts,
-    derived_charts,
-    linear_charts,
-    record_charts,
-    selection_charts,
-)
+from tacit.report.charts import cluster_charts, question_charts, selection_charts  # noqa: F401 - they register theirs
 from tacit.report.charts.chart_parts import (
     ALONE,
     BLUE,
@@ -33,6 +27,8 @@ from tacit.report.charts.chart_parts import (
     TOP,
     Row,
     View,
+    chart_of,
+    coloured,
     distinct,
     draw,
     fitted,
@@ -50,7 +46,7 @@ def chart(record: ReleaseRecord) -> Any:
     The view depends on what was asked: bars for few values, a line with a band for many, a heat map for two
     attributes or a grid, the largest cells for more, panels for several marginals, a point for one number.
     """
-    # Altair would check every axis, mark and layer by itself, and all of them again as a whole when it is written
+    # Altair would check every axis, mark and layer, and all of them again when the chart is written
     with alt.utils.schemapi.debug_mode(False):
         return _finish(draw(record.plan.query, record), record)
 
@@ -67,9 +63,9 @@ def question(record: ReleaseRecord) -> str:
 
 
 def parts(record: ReleaseRecord) -> str:
-    """Return in words what the single tables or ranges of a question are, where it has several; or nothing."""
-    listed, many = list_parts(record.plan.query, record.plan.policy.domain)
-    return listed if many <= MOST_LISTED else f"{listed}; and {many - MOST_LISTED:,} more"
+    """Return in words the tables or ranges of a question that has several, or an empty text."""
+    text, many = list_parts(record.plan.query, record.plan.policy.domain)
+    return text if many <= MOST_LISTED else f"{text}; and {many - MOST_LISTED:,} more"
 
 
 def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
@@ -82,31 +78,29 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     named = (
         [*explanations.items()] if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
     )
-    listed = [(name, said.plan.rmse, said.plain_rmse) for name, said in named]
+    errors = [(name, one.plan.rmse, one.plain_rmse) for name, one in named]
     notes: list[str] = []
-    if any(plain is None for _, _, plain in listed):
+    if any(plain is None for _, _, plain in errors):
         notes.append("Where it has no point, plain differential privacy has no answer at this epsilon.")
-    if len(listed) > TOP:
-        notes.append(f"The first {TOP} of {len(listed):,} releases.")
-        listed = listed[:TOP]
-    labels = distinct([name for name, _, _ in listed])
-    positive = [error for _, *errors in listed for error in errors if error] or [1.0]
-    # zero has no place on a logarithmic axis: exact answers stand at its left end, and say so
+    if len(errors) > TOP:
+        notes.append(f"The first {TOP} of {len(errors):,} releases.")
+        errors = errors[:TOP]
+    labels = distinct([name for name, _, _ in errors])
+    positive = [error for _, *both in errors for error in both if error] or [1.0]
+    # zero has no place on a logarithmic axis: exact answers stand at its left end, with the word "exact"
     left = min(positive) / 2
     kinds = ["this policy", "plain differential privacy"]
     rows: list[Row] = []
-    for label, (_, here, plain) in zip(labels, listed, strict=True):
-        errors = {kinds[0]: here} if plain is None else {kinds[0]: here, kinds[1]: plain}
+    spans: list[Row] = []
+    for label, (_, here, plain) in zip(labels, errors, strict=True):
+        by_kind = {kinds[0]: here} if plain is None else {kinds[0]: here, kinds[1]: plain}
         differs = plain is None or error_text(here) != error_text(plain)
         rows += [
-            {"label": label, "kind": kind, "error": max(error, left), "said": error_text(error), "differs": differs}
-            for kind, error in errors.items()
+            {"label": label, "kind": kind, "error": max(error, left), "text": error_text(error), "differs": differs}
+            for kind, error in by_kind.items()
         ]
-    spans = [
-        {"label": label, "low": max(min(here, plain), left), "high": max(here, plain, left)}
-        for label, (_, here, plain) in zip(labels, listed, strict=True)
-        if plain is not None
-    ]
+        if plain is not None:
+            spans.append({"label": label, "low": max(min(here, plain), left), "high": max(here, plain, left)})
     x = alt.X(
         "error:Q",
         title="expected error of one answer (logarithmic)",
@@ -114,30 +108,20 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
         axis=alt.Axis(format=",~r", tickCount=5, labelOverlap=True, grid=False),
     )
     y = alt.Y("label:N", title=None, **in_order(labels))
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=kinds, range=[BLUE, PALETTE[1]]),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=220),
-    )
+    colour = coloured("kind:N", kinds, [BLUE, PALETTE[1]], orient="top", direction="horizontal", labelLimit=220)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=kinds, range=["circle", "diamond"]), title=None)
-    base = alt.Chart(alt.Data(values=rows))
-    lines = alt.Chart(alt.Data(values=spans)).mark_rule(color=INK, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
+    base = chart_of(rows)
+    lines = chart_of(spans).mark_rule(color=INK, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=y, color=colour, shape=shape, tooltip=[tip("label:N", "release"), "kind:N", tip("said:N", "error")]
+        x=x, y=y, color=colour, shape=shape, tooltip=[tip("label:N", "release"), "kind:N", tip("text:N", "error")]
     )
-    # one number to the right where both are alike, otherwise this policy's above its point
+    # one number to the right where both errors are the same, otherwise this policy's error above its point
     is_plain = alt.datum.kind == kinds[1]
-    numbers = [
-        base.transform_filter(is_plain)
-        .mark_text(align="left", dx=9, fontSize=12, color=LINE)
-        .encode(x=x, y=y, text="said:N"),
-        base.transform_filter(~is_plain & alt.datum.differs)
-        .mark_text(align="left", dx=-4, dy=-11, fontSize=12, color=LINE)
-        .encode(x=x, y=y, text="said:N"),
-    ]
-    view = alt.layer(lines, points, *numbers)
-    units = list(dict.fromkeys(said.plan.query.error_unit(said.plan.policy.domain) for _, said in named))
+    text: dict[str, Any] = {"align": "left", "fontSize": 12, "color": LINE}
+    beside = base.transform_filter(is_plain).mark_text(dx=9, **text)
+    above = base.transform_filter(~is_plain & alt.datum.differs).mark_text(dx=-4, dy=-11, **text)
+    view = alt.layer(lines, points, *(one.encode(x=x, y=y, text="text:N") for one in (beside, above)))
+    units = list(dict.fromkeys(one.plan.query.error_unit(one.plan.policy.domain) for _, one in named))
     if units != ["people"]:
         notes.append(f"Each in its own unit: {', '.join(map(printable, units[:MOST_LISTED]))}.")
     return styled(
@@ -147,14 +131,14 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     )
 
 
-def chart_png(drawn: Any, *, scale: float = 2.0) -> bytes:
+def chart_png(view: Any, *, scale: float = 2.0) -> bytes:
     """Return a chart as a PNG image. Nothing is fetched from anywhere."""
-    return bytes(vl_convert.vegalite_to_png(drawn.to_dict(), scale=scale, **_OFFLINE))
+    return bytes(vl_convert.vegalite_to_png(view.to_dict(), scale=scale, **_OFFLINE))
 
 
-def chart_svg(drawn: Any) -> str:
+def chart_svg(view: Any) -> str:
     """Return a chart as an SVG image. Nothing is fetched from anywhere."""
-    return str(vl_convert.vegalite_to_svg(drawn.to_dict(validate=False), **_OFFLINE))
+    return str(vl_convert.vegalite_to_svg(view.to_dict(validate=False), **_OFFLINE))
 
 
 _OFFLINE: Final[dict[str, Any]] = {
@@ -164,20 +148,19 @@ _OFFLINE: Final[dict[str, Any]] = {
 
 
 def condition(query: Any) -> str:
-    """Return in words whom a question is restricted to, or nothing."""
+    """Return in words the people whom a question is restricted to, or an empty text."""
     return "" if query.where is None else f", where {printable(str(query.where))}"
 
 
 def _finish(view: View, record: ReleaseRecord) -> Any:
     plan = record.done
-    said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
+    cost = f"epsilon {shown_with_decimal(plan.epsilon)}"
     if plan.is_exact:
-        said.append(f"Exact, {plan.about}: no secret edge changes these answers.")
+        contents = f"Exact, {plan.about}: no secret edge changes these answers."
     elif view.has_intervals:
-        said.append(f"{view.are} with {view.intervals}, epsilon {shown_with_decimal(plan.epsilon)}.")
-    elif view.are == "Estimates":
-        said.append(f"Estimates, epsilon {shown_with_decimal(plan.epsilon)}; the table has their 95% intervals.")
+        contents = f"{view.are} with {view.intervals}, {cost}."
     else:
-        said.append(f"{view.are}, epsilon {shown_with_decimal(plan.epsilon)}.")
-    drawn = styled(view.layers, question(record), [*said, *view.notes])
-    return drawn.properties(description=chart_text(record))
+        contents = f"{view.are}, {cost}{'; the table has their 95% intervals' if view.are == 'Estimates' else ''}."
+    restricted = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
+    titled = styled(view.layers, question(record), [*restricted, contents, *view.notes])
+    return titled.properties(description=chart_text(record))

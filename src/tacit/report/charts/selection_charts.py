@@ -24,6 +24,8 @@ from tacit.report.charts.chart_parts import (
     WIDTH,
     Row,
     View,
+    chart_of,
+    coloured,
     draw,
     fitted,
     interval_rows,
@@ -36,7 +38,7 @@ from tacit.report.charts.chart_parts import (
 )
 
 ORANGE: Final = "#E69F00"
-UNASKED: Final = "#dddddd"
+NOT_COMPARED: Final = "#dddddd"
 HEIGHT: Final = 96
 BELOW: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # bars under a strip: two views are sized one by one
 
@@ -44,19 +46,21 @@ BELOW: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # bars under a str
 @say.register
 def _(query: Below, record: CountVerdict) -> str:
     lower, upper = record.interval(LEVEL)
-    said = f"The verdict: {record.verdict} {query.threshold:,}."
+    verdict = f"The verdict: {record.verdict} {query.threshold:,}."
     if np.isnan(record.values[0]):
-        return said
-    return f"{said} Released value: {say_with_ends(record, record.values[0], lower[0], upper[0])}."
+        return verdict
+    return f"{verdict} Released value: {say_with_ends(record, record.values[0], lower[0], upper[0])}."
 
 
 @say.register
 def _(query: Above, record: ItemVerdicts) -> str:
-    many, asked = record.plan.answers, len(record.places)
+    items, compared = record.plan.answers, len(record.places)
     above = record.plan.words.above
-    found = record.verdicts.count(above)
-    rest = "" if asked == many else f" The other {many - asked:,} were not asked, because it stopped there."
-    return f"{asked:,} of {many:,} asked, in the order of the domain; {found:,} {above}.{rest}"
+    rest = "" if compared == items else f" The search stopped there and left out the other {items - compared:,}."
+    return (
+        f"{compared:,} of {items:,} compared, in the order of the domain; {record.verdicts.count(above):,} "
+        f"{above}.{rest}"
+    )
 
 
 @say.register
@@ -70,9 +74,9 @@ def _(query: TopK, record: Ranking) -> str:
 @draw.register(TopK)
 def _ranking(query: TopK, record: Ranking) -> View:
     """The chosen items by their released values."""
-    drawn = min(len(record.places), TOP)
-    notes = (f"The first {drawn} of {len(record.places):,}; the table has all.",) if drawn < len(record.places) else ()
-    return View(lying_bars(_rows(record, np.arange(drawn)), _name(record), ALONE), notes)
+    many = min(len(record.places), TOP)
+    notes = (f"The first {many} of {len(record.places):,}; the table has all.",) if many < len(record.places) else ()
+    return View(lying_bars(_rows(record, np.arange(many)), _name(record), ALONE), notes)
 
 
 @draw.register(Below)
@@ -82,81 +86,68 @@ def _threshold(query: Below, record: CountVerdict) -> View:
     lower, upper = record.interval(LEVEL)
     threshold, value = query.threshold, record.values[0]
     ends = [bound if np.isfinite(bound) else max(2.0 * threshold, lower[0] + 1) for bound in (lower[0], upper[0])]
-    said = f"{record.verdict} {threshold:,}"
-    if not np.isnan(value):
-        exact = ", exact" if plan.is_exact else ""  # of what, the subtitle says
-        said += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
-    (drawn,) = interval_rows([threshold if np.isnan(value) else value], ends[:1], ends[1:])
-    rows = [{"label": "count", "said": said, **drawn}]
-    base = alt.Chart(alt.Data(values=rows))
+    has_value = not np.isnan(value)
+    text = f"{record.verdict} {threshold:,}"
+    if has_value:
+        exact = ", exact" if plan.is_exact else ""  # the subtitle says of what
+        text += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
+    (row,) = interval_rows([value if has_value else threshold], ends[:1], ends[1:])
+    base = chart_of([{"label": "count", "text": text, **row}])
     widest = max(ends[1], float(threshold)) * 1.15 + 1
     scale = alt.Scale(domain=[0, widest])
     x = alt.X("lower:Q", title="people", scale=scale, axis=number_axis())
     marks = base.mark_bar(color=SKY, height=14).encode(x=x, x2="upper:Q", tooltip=tips_for("label"))
     layers = [marks]
-    if not np.isnan(value):
+    if has_value:
         layers.append(base.mark_point(filled=True, size=120, color=BLUE, opacity=1).encode(x="value:Q"))
-    line = alt.Chart(alt.Data(values=[{"at": threshold, "said": f"threshold {threshold:,}"}]))
-    layers.append(
-        line.mark_rule(color=LINE, strokeDash=[4, 3], strokeWidth=1.5).encode(
-            x="at:Q", y=alt.value(26), y2=alt.value(HEIGHT)
-        )
-    )
+    line = chart_of([{"at": threshold, "text": f"threshold {threshold:,}"}])
+    rule = line.mark_rule(color=LINE, strokeDash=[4, 3], strokeWidth=1.5)
     side, away = ("right", -5) if threshold > 0.6 * widest else ("left", 5)
-    layers.append(
-        line.mark_text(align=side, dx=away, fontSize=12, color=INK).encode(
-            x="at:Q", y=alt.value(HEIGHT - 12), text="said:N"
-        )
-    )
-    words = alt.Chart(alt.Data(values=[{"said": said}]))
-    layers.append(
-        words.mark_text(align="left", fontSize=15, fontWeight="bold", color=LINE).encode(
-            x=alt.value(4), y=alt.value(12), text="said:N"
-        )
-    )
-    if np.isnan(value):
-        return View(fitted(alt.layer(*layers), ALONE, height=HEIGHT), (), has_intervals=False, are="What is proved")
-    return View(fitted(alt.layer(*layers), ALONE, height=HEIGHT))
+    label = line.mark_text(align=side, dx=away, fontSize=12, color=INK)
+    heading = base.mark_text(align="left", fontSize=15, fontWeight="bold", color=LINE)
+    layers += [
+        rule.encode(x="at:Q", y=alt.value(26), y2=alt.value(HEIGHT)),
+        label.encode(x="at:Q", y=alt.value(HEIGHT - 12), text="text:N"),
+        heading.encode(x=alt.value(4), y=alt.value(12), text="text:N"),
+    ]
+    view = fitted(alt.layer(*layers), ALONE, height=HEIGHT)
+    return View(view) if has_value else View(view, has_intervals=False, are="What is proved")
 
 
 @draw.register(Above)
 def _scanned(query: Above, record: ItemVerdicts) -> View:
     """A strip of all items in the order of the domain, and below it the values of what was found."""
     plan = record.plan
-    asked, many = len(record.places), plan.answers
+    compared, items = len(record.places), plan.answers
     certain, other = (plan.words.below, plan.words.above) if plan.costly else (plan.words.above, plan.words.below)
-    kinds = {certain: SKY, other: ORANGE, **({"not asked": UNASKED} if asked < many else {})}
-    spans: list[Row] = [{"kind": certain, "from": 0, "to": asked}]
-    if asked < many:
-        spans.append({"kind": "not asked", "from": asked, "to": many})
+    kinds = {certain: SKY, other: ORANGE, **({"not compared": NOT_COMPARED} if compared < items else {})}
+    spans: list[Row] = [{"kind": certain, "from": 0, "to": compared}]
+    if compared < items:
+        spans.append({"kind": "not compared", "from": compared, "to": items})
     found = record.places[np.asarray(record.is_above) == plan.costly]
     ticks: list[Row] = [{"kind": other, "at": float(place) + 0.5} for place in found[:MOST_POINTS]]
     x = alt.X(
         "from:Q",
         title=f"{_name(record)}, in the order of the domain",
-        scale=alt.Scale(domain=[0, many], nice=False),
+        scale=alt.Scale(domain=[0, items], nice=False),
         axis=number_axis(),
     )
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
-        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=220),
-    )
-    wide = max(2.0, (WIDTH - 60) / many)  # as wide as its place on the strip, but never too thin to be seen
+    top: dict[str, Any] = {"orient": "top", "direction": "horizontal", "labelLimit": 220}
+    colour = coloured("kind:N", list(kinds), list(kinds.values()), **top)
+    wide = max(2.0, (WIDTH - 60) / items)  # as wide as its place on the strip, but never too thin to be seen
     strip = alt.layer(
-        alt.Chart(alt.Data(values=spans)).mark_bar(height=34).encode(x=x, x2="to:Q", color=colour),
-        alt.Chart(alt.Data(values=ticks)).mark_tick(height=34, thickness=wide).encode(x="at:Q", color=colour),
+        chart_of(spans).mark_bar(height=34).encode(x=x, x2="to:Q", color=colour),
+        chart_of(ticks).mark_tick(height=34, thickness=wide).encode(x="at:Q", color=colour),
     ).properties(width=WIDTH - 60, height=34)
-    notes = [f"Stopped after {plan.query.at_most:,}; what comes later was not asked."] if asked < many else []
+    notes = [f"Stopped after {plan.query.at_most:,}; later ones were not compared."] if compared < items else []
     valued = np.flatnonzero(~np.isnan(record.values))
     if not len(valued):
         return View(strip, tuple(notes), has_intervals=False, are="Verdicts")
     if len(valued) > TOP:
         notes.append(f"The first {TOP} of {len(valued):,} released values; the table has all.")
-    shown = valued[:TOP]
-    limit = query.threshold if isinstance(query.threshold, int) else plan.thresholds[record.places[shown]].tolist()
-    bars = lying_bars(_rows(record, shown), _name(record), BELOW, limit=limit, colour=ORANGE)
+    first = valued[:TOP]
+    limit = query.threshold if isinstance(query.threshold, int) else plan.thresholds[record.places[first]].tolist()
+    bars = lying_bars(_rows(record, first), _name(record), BELOW, limit=limit, colour=ORANGE)
     both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")
     return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
 
@@ -164,8 +155,8 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
 def _rows(record: ItemVerdicts | Ranking, picked: Any) -> list[Row]:
     lower, upper = record.interval(LEVEL)
     labels = labels_of(record.plan.policy.domain[record.plan.query.name], record.places[picked])
-    drawn = interval_rows(record.values[picked], lower[picked], upper[picked])
-    return [{"label": label, **ends} for label, ends in zip(labels, drawn, strict=True)]
+    rows = interval_rows(record.values[picked], lower[picked], upper[picked])
+    return [{"label": label, **row} for label, row in zip(labels, rows, strict=True)]
 
 
 def _name(record: ItemVerdicts | Ranking) -> str:

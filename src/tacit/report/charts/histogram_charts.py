@@ -1,11 +1,10 @@
-"""Charts of linear questions: bars, lines, heat maps, maps, and panels of several tables."""
+"""Charts of tables of numbers: bars, points, lines, heat maps, maps of a grid, and panels of several tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import pairwise
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, cast
 
 import altair as alt
@@ -13,9 +12,6 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import printable
-from tacit.plan.question import in_words
-from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
-from tacit.plan.sensitivity.cells import cells_of
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
 from tacit.release.results.number_texts import with_interval
@@ -24,7 +20,6 @@ from tacit.report.charts.chart_parts import (
     BLUE,
     LEVEL,
     LINE,
-    MOST_LISTED,
     NUMBER,
     PALETTE,
     PANEL,
@@ -33,22 +28,20 @@ from tacit.report.charts.chart_parts import (
     Row,
     View,
     as_points,
+    chart_of,
+    coloured,
     digits_for,
     distinct,
-    draw,
     fitted,
     in_order,
     interval_rows,
     labels_of,
     level,
     level_at_once,
-    list_parts,
     lying_bars,
     lying_points,
     number_axis,
     rounded,
-    say_place,
-    short_labels,
     tip,
     tips_for,
     whiskers,
@@ -64,40 +57,30 @@ Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals
 
 @dataclass(frozen=True)
 class HistogramPart:
-    """The answers of one histogram, with the names of its attributes."""
+    """The answers of one table with their intervals at each level; `what` says what the numbers count."""
 
+    domain: Domain
     names: tuple[str, ...]
-    attributes: tuple[Attribute, ...]
     values: Floats
     interval: Interval
     what: str = "people"
-    is_amount: bool = True  # a number of something, which a bar from zero shows; a mean is none
+    is_amount: bool = True  # an amount is drawn as a bar from zero; a mean is no amount
+
+    @cached_property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The attributes of the table."""
+        return tuple(self.domain[name] for name in self.names)
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
-        """The 95% intervals, each of which holds by itself."""
+        """The ends of the 95% intervals, each of which holds by itself."""
         return self.interval(LEVEL)
 
     def rows(self, picked: Ints, *, level: float = LEVEL, **columns: Sequence[Any]) -> list[Row]:
-        """Return the picked answers with their intervals as rows with more columns beside."""
+        """Return the picked answers with their intervals, and further columns, as rows of a chart."""
         lower, upper = self.ends if level == LEVEL else self.interval(level)
-        drawn = interval_rows(self.values[picked], lower[picked], upper[picked])
-        return [
-            {**{name: column[number] for name, column in columns.items()}, **ends} for number, ends in enumerate(drawn)
-        ]
-
-
-def part_of(
-    domain: Domain,
-    names: tuple[str, ...],
-    values: Floats,
-    interval: Interval,
-    what: str = "people",
-    *,
-    is_amount: bool = True,
-) -> HistogramPart:
-    """Return the answers of one table and their intervals of each level; `what` says what they are numbers of."""
-    return HistogramPart(names, tuple(domain[name] for name in names), values, interval, what, is_amount)
+        rows = interval_rows(self.values[picked], lower[picked], upper[picked])
+        return [{**{name: column[at] for name, column in columns.items()}, **ends} for at, ends in enumerate(rows)]
 
 
 def histogram_view(part: HistogramPart, room: Room) -> View:
@@ -113,22 +96,20 @@ def histogram_view(part: HistogramPart, room: Room) -> View:
         case "places":
             return _map(part, room)
         case "numbers" | "times":
-            return _columns(part, attribute, room) if attribute.size <= room.bars else _line(part, room)
+            return _columns(part, attribute, room) if attribute.size <= room.bars else line_view(part, room)
         case _ if attribute.size > room.bars:
-            return _line(part, room) if attribute.ordered else _largest(part, room, f"values of {name}")
+            return line_view(part, room) if attribute.ordered else _largest(part, room, f"values of {name}")
         case _:
             places = np.arange(attribute.size)
-            rows = part.rows(places, label=labels_of(attribute, places))
-            return View(_lying(rows, name, part, room))
+            return View(_lying(part.rows(places, label=labels_of(attribute, places)), name, part, room))
 
 
 def _lying(rows: list[Row], name: str, part: HistogramPart, room: Room) -> Any:
-    """Return one line for each row: a bar, or a point where the numbers are no amounts."""
     return (lying_bars if part.is_amount else lying_points)(rows, name, room, what=part.what)
 
 
 def view_by_cell(part: HistogramPart) -> View:
-    """Return a view of numbers that are no counts, so that neighbouring cells cannot be added up."""
+    """Return a view that adds up no neighbouring cells: their numbers are no counts."""
     if len(part.attributes) == 1 and part.attributes[0].measured != "places":
         return histogram_view(part, ALONE)
     return _largest(part, ALONE, "cells")
@@ -136,23 +117,22 @@ def view_by_cell(part: HistogramPart) -> View:
 
 def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
     """Return a point with its interval."""
-    label = printable(name)
-    said = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
-    rows = [{"label": label, "said": said, **interval_rows(values[:1], lower[:1], upper[:1])[0]}]
-    base = alt.Chart(alt.Data(values=rows))
-    # not from zero: the interval of a large count would be thinner than the point
+    text = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
+    (ends,) = interval_rows(values[:1], lower[:1], upper[:1])
+    base = chart_of([{"label": printable(name), "text": text, **ends}])
+    # the axis does not start at zero: the interval of a large count would be thinner than the point
     scale = alt.Scale(zero=False, padding=40)
     x = alt.X("value:Q", title=printable(title), scale=scale, axis=number_axis())
     points = base.mark_point(filled=True, size=120, color=BLUE, opacity=1).encode(x=x, tooltip=tips_for("label"))
-    numbers = base.mark_text(dy=-18, fontSize=15, fontWeight="bold", color=LINE).encode(x=x, text="said:N")
+    numbers = base.mark_text(dy=-18, fontSize=15, fontWeight="bold", color=LINE).encode(x=x, text="text:N")
     return View(fitted(alt.layer(whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
 
 
 def _columns(part: HistogramPart, attribute: Attribute, room: Room) -> View:
-    """Few numbers or dates: upright bars, or points."""
+    """Return a few numbers or dates as upright bars, or as points."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
-    base = alt.Chart(alt.Data(values=part.rows(places, at=at)))
+    base = chart_of(part.rows(places, at=at))
     name = printable(part.names[0])
     x = alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelAngle=0, labelOverlap=True))
     ends = whiskers(base, x=x, y="lower:Q", y2="upper:Q")
@@ -164,8 +144,8 @@ def _columns(part: HistogramPart, attribute: Attribute, room: Room) -> View:
     return View(fitted(alt.layer(bars, ends), room))
 
 
-def _line(part: HistogramPart, room: Room, *, thinned: bool = False, what: str = "") -> View:
-    """Many ordered values: a line with a band. Cumulative counts are thinned, cell counts averaged over neighbours."""
+def line_view(part: HistogramPart, room: Room, *, thinned: bool = False, what: str = "") -> View:
+    """Return many ordered values as a line with a band; counts of cells are averaged over neighbours, not `thinned`."""
     attribute, size = part.attributes[0], len(part.values)
     width = -(-size // room.points)
     notes: list[str] = []
@@ -178,7 +158,7 @@ def _line(part: HistogramPart, room: Room, *, thinned: bool = False, what: str =
         values, lower, upper = values[places], lower[places], upper[places]
         notes.append(f"One point for every {width:,} values; the table has all {size:,}.")
     elif width > 1:
-        # intervals are not for means, so none are drawn
+        # the intervals hold for single values and not for these means, so none are drawn
         values = np.add.reduceat(values, places) / np.diff(np.append(places, size))
         notes.append(f"Means over {width:,} neighbouring values; the table has all {size:,}.")
         has_band = False
@@ -199,7 +179,7 @@ def _line(part: HistogramPart, room: Room, *, thinned: bool = False, what: str =
     what = printable(what or part.what)
     y = alt.Y("value:Q", title=what, axis=number_axis()) if part.is_amount else level("y", what)
     how = "step" if not (thinned and part.is_amount) else "monotone" if width > 1 else "step-after"
-    base = alt.Chart(alt.Data(values=rows))
+    base = chart_of(rows)
     tips = tips_for("at", name) if has_band else [tip("at", name), tip("value:Q", "estimate")]
     line = base.mark_line(color=BLUE, interpolate=how, strokeWidth=1.5).encode(x=x, y=y, tooltip=tips)
     if not has_band:
@@ -211,10 +191,10 @@ def _line(part: HistogramPart, room: Room, *, thinned: bool = False, what: str =
 
 
 def _largest(part: HistogramPart, room: Room, of: str) -> View:
-    """Too many cells to show all: those with the largest released values. Few: all of them, in the domain's order.
+    """Return a few cells in the order of the domain; of more, those with the largest released values.
 
-    Noise has probably raised a value that is picked for being large, so that an interval that holds for each cell by
-    itself misses the truth of picked cells far more often than it says. These hold for all cells at once.
+    Noise has probably raised a value that is picked for being large. An interval that holds for each cell by itself
+    would miss the truth of picked cells more often than it says, so the intervals here hold for all cells at once.
     """
     size = len(part.values)
     all_shown = size <= room.top
@@ -234,52 +214,47 @@ def _largest(part: HistogramPart, room: Room, of: str) -> View:
 
 
 def _largest_first(values: Floats, many: int) -> Ints:
-    """Return where the largest values are, of equal ones the first: as sorting them all would, in much less time."""
+    """Return the positions of the largest values, as a stable sort would order them, in much less time."""
     if len(values) <= many:
         return np.argsort(-values, kind="stable")
     least = -np.partition(-values, many - 1)[many - 1]
     above = np.flatnonzero(values > least)
-    kept = np.concatenate([above, np.flatnonzero(values == least)[: many - len(above)]])
-    return kept[np.argsort(-values[kept], kind="stable")]
+    chosen = np.concatenate([above, np.flatnonzero(values == least)[: many - len(above)]])
+    return chosen[np.argsort(-values[chosen], kind="stable")]
 
 
 @dataclass(frozen=True)
-class _Side:
-    """One attribute as the axis of a table: where each of its values goes, and what each place is called."""
+class Side:
+    """One attribute as the axis of a table: the place of each of its values, and the label of each place."""
 
     labels: list[str]
     places: Ints
     note: str = ""
-    is_scale: bool = False  # of numbers: a reader can do with every second label
+    is_scale: bool = False  # of numbers: every second label is enough
 
 
-def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> _Side:
+def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> Side:
     size = len(weights)
     everything = np.arange(size)
     if size <= most:
-        return _Side(labels_of(attribute, everything), everything, is_scale=attribute.measured in ("numbers", "times"))
+        return Side(labels_of(attribute, everything), everything, is_scale=attribute.measured in ("numbers", "times"))
     if attribute.ordered:
         width = -(-size // most)
         first = everything[::width]
         last = np.minimum(first + width - 1, size - 1)
         ends = zip(labels_of(attribute, first), labels_of(attribute, last), strict=True)
         labels = [low if low == high else f"{low}–{high}" for low, high in ends]
-        return _Side(
-            labels,
-            everything // width,
-            f"{printable(name)}: {width:,} neighbouring values are added up.",
-            is_scale=True,
-        )
-    kept = np.sort(np.argsort(-weights, kind="stable")[:most])
+        note = f"{printable(name)}: {width:,} neighbouring values are added up."
+        return Side(labels, everything // width, note, is_scale=True)
+    largest = np.sort(np.argsort(-weights, kind="stable")[:most])
     places = np.full(size, -1)
-    places[kept] = np.arange(len(kept))
-    return _Side(
-        labels_of(attribute, kept), places, f"{printable(name)}: the {most} largest of {size:,} released values."
-    )
+    places[largest] = np.arange(len(largest))
+    note = f"{printable(name)}: the {most} largest of {size:,} released values."
+    return Side(labels_of(attribute, largest), places, note)
 
 
 def _two(part: HistogramPart, room: Room) -> View:
-    """Two attributes: bars in groups or lines if one of them has few values, otherwise a heat map."""
+    """Return a table of two attributes: grouped bars or lines if one of them has few values, else a heat map."""
     table = part.values.reshape([attribute.size for attribute in part.attributes])
     few, many = (0, 1) if table.shape[0] <= len(PALETTE) < table.shape[1] else (1, 0)
     if room.fits and table.shape[few] <= len(PALETTE):
@@ -293,8 +268,8 @@ def _two(part: HistogramPart, room: Room) -> View:
     ]
     sums = np.zeros([len(side.labels) for side in sides])
     first, second = np.meshgrid(sides[0].places, sides[1].places, indexing="ij")
-    kept = (first >= 0) & (second >= 0)
-    np.add.at(sums, (first[kept], second[kept]), table[kept])
+    visible = (first >= 0) & (second >= 0)
+    np.add.at(sums, (first[visible], second[visible]), table[visible])
     # the longer axis goes down the page: there is more room for it, and its labels stay level
     down, across = (0, 1) if sums.shape[0] >= sums.shape[1] else (1, 0)
     digits = digits_for(sums.ravel())
@@ -302,9 +277,9 @@ def _two(part: HistogramPart, room: Room) -> View:
         {"down": sides[down].labels[i], "across": sides[across].labels[j], "value": rounded(value, digits)}
         for (i, j), value in np.ndenumerate(sums if down == 0 else sums.T)
     ]
-    view = _heat(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room)
+    view = heat_map(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room)
     notes = [side.note for side in sides if side.note]
-    return View(view, (*notes, *_below_zero(sums)), has_intervals=False)
+    return View(view, (*notes, *below_zero_note(sums)), has_intervals=False)
 
 
 def _by_group(part: HistogramPart, shape: tuple[int, ...], few: int, many: int) -> tuple[list[str], list[Row]]:
@@ -317,20 +292,15 @@ def _by_group(part: HistogramPart, shape: tuple[int, ...], few: int, many: int) 
 
 
 def _group_colour(name: str, groups: list[str], first: str = SKY) -> Any:
-    legend = alt.Legend(orient="top", direction="horizontal", labelLimit=240, titleLimit=300, columns=2)
-    return alt.Color(
-        "group:N",
-        title=printable(name),
-        scale=alt.Scale(domain=groups, range=[first, *PALETTE[1:]]),
-        legend=legend,
-    )
+    legend = {"orient": "top", "direction": "horizontal", "labelLimit": 240, "titleLimit": 300, "columns": 2}
+    return coloured("group:N", groups, [first, *PALETTE[1:]], title=printable(name), **legend)
 
 
 def _grouped(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
     groups, rows = _by_group(part, shape, few, many)
     labels = labels_of(part.attributes[many], np.arange(shape[many]))
     rows = [{**row, "label": labels[row["place"]]} for row in rows]
-    base = alt.Chart(alt.Data(values=rows))
+    base = chart_of(rows)
     y = alt.Y("label:N", title=printable(part.names[many]), **in_order(labels), axis=alt.Axis(labelLimit=240))
     offset = alt.YOffset("group:N", **in_order(groups))
     tips = [tip("label:N", part.names[many]), tip("group:N", part.names[few]), *tips_for("label")[1:]]
@@ -350,7 +320,7 @@ def _lines(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, roo
         rows = [row for row in rows if row["place"] % width == 0]
         notes = (f"One point for every {width:,} values; the table has all of them.",)
     rows = [{**row, "at": attribute.value(row["place"])} for row in rows]
-    base = alt.Chart(alt.Data(values=rows))
+    base = chart_of(rows)
     name = printable(part.names[many])
     x = alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
     colour = _group_colour(part.names[few], groups, first=BLUE)
@@ -362,8 +332,9 @@ def _lines(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, roo
     return View(fitted(alt.layer(band, line), room), notes)
 
 
-def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], room: Room) -> Any:
-    base = alt.Chart(alt.Data(values=rows))
+def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], room: Room) -> Any:
+    """Return a heat map of rows that have the fields `down`, `across` and `value`."""
+    base = chart_of(rows)
     (down_name, across_name), down, across = names, sides[0].labels, sides[1].labels
     limit = 220 if room.fits else 170
     y = alt.Y(
@@ -390,8 +361,8 @@ def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], r
 
 
 def _map(part: HistogramPart, room: Room) -> View:
-    """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
-    grid = cast("Grid", part.attributes[0])  # what is measured in places
+    """Return the cells of a grid where they lie; neighbouring cells are added up where there are too many."""
+    grid = cast("Grid", part.attributes[0])
     side = GRID_SIDE if room.fits else room.side
     tall, wide = -(-grid.rows // side), -(-grid.columns // side)
     table = part.values.reshape(grid.rows, grid.columns)
@@ -423,7 +394,7 @@ def _map(part: HistogramPart, room: Room) -> View:
     )
     x = alt.X("left:Q", title=printable(grid.of[1]), scale=alt.Scale(nice=False, zero=False))
     cells = (
-        alt.Chart(alt.Data(values=rows))
+        chart_of(rows)
         .mark_rect()
         .encode(
             x=x,
@@ -439,49 +410,24 @@ def _map(part: HistogramPart, room: Room) -> View:
         notes.append(f"Blocks of {tall} x {wide} cells are added up; the table has all {grid.size:,}.")
     ratio = min(max(grid.rows / grid.columns, 0.4), 1.6)
     height = int((room.width - 60) * ratio)
-    return View(fitted(cells, room, height=height), (*notes, *_below_zero(sums)), has_intervals=False)
+    return View(fitted(cells, room, height=height), (*notes, *below_zero_note(sums)), has_intervals=False)
 
 
-def _ranges(query: Ranges, domain: Domain, values: Floats, interval: Interval) -> View:
-    attribute = domain[query.name]
-    part = part_of(domain, (query.name,), values, interval)
-    first, last = query.runs(domain)
-    if query.ranges is not None:
-        picked = np.arange(min(len(values), 40))
-        ends = zip(labels_of(attribute, first[picked]), labels_of(attribute, last[picked]), strict=True)
-        labels = distinct([low if low == high else f"{low} to {high}" for low, high in ends])
-        notes = (f"The first {len(picked)} of {len(values):,} ranges.",) if len(picked) < len(values) else ()
-        return View(lying_bars(part.rows(picked, label=labels), query.name, ALONE), notes)
-    step = -(-attribute.size // 40)
-    picked = np.flatnonzero((first % step == 0) & ((last % step == 0) | (last == attribute.size - 1)))
-    tails = labels_of(attribute, first[picked]), labels_of(attribute, last[picked])
-    rows = part.rows(picked, down=tails[0], across=tails[1])
-    names = [list(dict.fromkeys(tail)) for tail in tails]
-    names[1] = [labels_of(attribute, np.array([place]))[0] for place in np.unique(last[picked])]
-    sides = _Side(names[0], picked, is_scale=True), _Side(names[1], picked, is_scale=True)
-    view = _heat(rows, sides, (f"{query.name} from", f"{query.name} to"), ALONE)
-    notes = (f"Ranges with ends {step:,} values apart; the table has all {len(values):,}.",) if step > 1 else ()
-    return View(view, (*notes, *_below_zero(values[picked])), has_intervals=False)
-
-
-def _panels(parts: Sequence[HistogramPart]) -> View:
-    """Several histograms: one small panel each."""
-    drawn = [histogram_view(part, PANEL) for part in parts[:PANELS]]
-    views: list[Any] = []
-    notes: list[str] = []
-    for part, view in zip(parts, drawn, strict=False):
-        title = wrapped(" and ".join(map(printable, part.names)), 38)
-        notes.extend(view.notes)
-        views.append(
-            view.layers.properties(title=alt.TitleParams(text=title, anchor="start", frame="group", fontSize=13))
-        )
+def panels(parts: Sequence[HistogramPart]) -> View:
+    """Return several histograms, each in a small panel."""
+    views = [histogram_view(part, PANEL) for part in parts[:PANELS]]
+    notes = [note for view in views for note in view.notes]
+    layers = []
+    for part, view in zip(parts, views, strict=False):
+        text = wrapped(" and ".join(map(printable, part.names)), 38)
+        title = alt.TitleParams(text=text, anchor="start", frame="group", fontSize=13)
+        layers.append(view.layers.properties(title=title))
     if len(parts) > PANELS:
         notes.insert(0, f"The first {PANELS} of {len(parts):,} tables; the others are in the table of values.")
     if any(len(part.names) == 2 for part in parts[:PANELS]):
         notes.append("Darker means more people; each panel has its own scale.")
-    panels = alt.concat(*views, columns=1).resolve_scale(color="independent", x="independent", y="independent")
-    any_intervals = any(view.has_intervals for view in drawn)
-    return View(panels, tuple(dict.fromkeys(notes)), has_intervals=any_intervals)
+    both = alt.concat(*layers, columns=1).resolve_scale(color="independent", x="independent", y="independent")
+    return View(both, tuple(dict.fromkeys(notes)), has_intervals=any(view.has_intervals for view in views))
 
 
 def _ramp(high: float, *, legend: bool) -> Any:
@@ -490,153 +436,6 @@ def _ramp(high: float, *, legend: bool) -> Any:
     return alt.Color("value:Q", title="people", scale=scale, legend=bar)
 
 
-def _below_zero(values: Floats) -> tuple[str, ...]:
+def below_zero_note(values: Floats) -> tuple[str, ...]:
+    """Return the sentence on negative values, which a colour ramp from zero cannot show, if there are any."""
     return ("Noisy values below zero have the colour of zero.",) if (values < 0).any() else ()
-
-
-# ---- which question is drawn how ------------------------------------------------------------------------------------
-
-
-@draw.register
-def _(query: Count, record: Any) -> View:
-    return one_number("people", "people", record.values, *record.interval(LEVEL), error=record.plan.rmse)
-
-
-@draw.register
-def _(query: Total, record: Any) -> View:
-    title = f"total of {query.unit_words(record.plan.policy.domain)}"
-    if not query.by:
-        return one_number(query.name, title, record.values, *record.interval(LEVEL), error=record.plan.rmse)
-    return view_by_cell(part_of(record.plan.policy.domain, query.by, record.values, record.interval, title))
-
-
-@draw.register
-def _(query: Cumulative, record: Any) -> View:
-    part = part_of(record.plan.policy.domain, (query.name,), record.values, record.interval)
-    return _line(part, ALONE, thinned=True, what="people up to this value")
-
-
-@draw.register
-def _(query: Ranges, record: Any) -> View:
-    domain = record.plan.policy.domain
-    if query.lists_values(domain):
-        # too many ranges for a picture of each: what any of them is read off
-        part = part_of(domain, (query.name,), record.running, record.running_interval)
-        view = _line(part, ALONE, thinned=True, what="people up to this value")
-        return replace(view, notes=(*view.notes, "A range is the difference of two of these counts."))
-    return _ranges(query, record.plan.policy.domain, record.values, record.interval)
-
-
-@draw.register
-def _(query: Rectangles, record: Any) -> View:
-    domain = record.plan.policy.domain
-    part = part_of(domain, query.names, record.values, record.interval)
-    if query.rectangles is None:
-        return histogram_view(part, ALONE)
-    picked = np.arange(min(len(record.values), 40))
-    # names are said once, so that labels are short
-    sides = [[f"{low} to {high}" for _, low, high in _sides(query, domain, int(at))] for at in picked]
-    labels, notes = short_labels([", ".join(side) for side in sides], "rectangle")
-    if len(picked) < len(part.values):
-        notes = (f"The first {len(picked)} of {len(record.values):,} rectangles.", *notes)
-    along = [printable(name) for name, _, _ in _sides(query, domain, 0)]
-    notes = (*notes, f"Each rectangle by {along[0]}, then by {along[1]}.")
-    return View(lying_bars(part.rows(picked, label=labels), "rectangle", ALONE), notes)
-
-
-@draw.register
-def _(query: Marginals, record: Any) -> View:
-    domain = record.plan.policy.domain
-    starts = np.cumsum([0, *query.sizes(domain)])
-    tables = [slice(first, last) for first, last in pairwise(starts)]
-
-    def interval(table: slice, level: float) -> tuple[Floats, Floats]:
-        lower, upper = record.interval(level)
-        return lower[table], upper[table]
-
-    parts = [
-        part_of(domain, names, record.values[table], partial(interval, table))
-        for names, table in zip(query.sets, tables, strict=True)
-    ]
-    return histogram_view(parts[0], ALONE) if len(parts) == 1 else _panels(parts)
-
-
-@say_place.register
-def _(query: Cumulative, domain: Domain, at: int) -> str:
-    return f"{printable(query.name)} up to {labels_of(domain[query.name], np.array([at]))[0]}"
-
-
-@say_place.register
-def _(query: Ranges, domain: Domain, at: int) -> str:
-    first, last = query.runs(domain)
-    ends = labels_of(domain[query.name], np.array([first[at], last[at]]))
-    return f"{printable(query.name)} from {ends[0]} to {ends[1]}"
-
-
-@say_place.register
-def _(query: Rectangles, domain: Domain, at: int) -> str:
-    return cell_words(query.names, domain, at) if query.rectangles is None else _rectangle_words(query, domain, at)
-
-
-def _rectangle_words(query: Rectangles, domain: Domain, at: int) -> str:
-    """Say which rectangle it is."""
-    return ", ".join(printable(f"{name} {low} to {high}") for name, low, high in _sides(query, domain, at))
-
-
-def _sides(query: Rectangles, domain: Domain, at: int) -> list[tuple[str, Any, Any]]:
-    """Return both sides of a listed rectangle: what lies along it, its first and its last value."""
-    x_low, x_high, y_low, y_high = (query.rectangles or ())[at]
-    down, across = query.names if len(query.names) == 2 else _lines_of(cast("Grid", domain[query.names[0]]))
-    return [(down, x_low, x_high), (across, y_low, y_high)]
-
-
-def _lines_of(grid: Grid) -> tuple[str, str]:
-    """Return what the numbers of cells are called: like the columns that hold them, which coordinates are none of."""
-    return grid.of if grid.low is None else ("row", "column")
-
-
-@say_place.register
-def _(query: Marginals, domain: Domain, at: int) -> str:
-    for names, size in zip(query.sets, query.sizes(domain), strict=True):
-        if at < size:
-            return cell_words(names, domain, at)
-        at -= size
-    return "everyone"
-
-
-@say_place.register
-def _(query: Total, domain: Domain, at: int) -> str:
-    return cell_words(query.by, domain, at) if query.by else "everyone"
-
-
-def cell_words(names: tuple[str, ...], domain: Domain, at: int) -> str:
-    """Say which cell of a table it is."""
-    places = np.unravel_index(np.array([at]), [cells_of(domain[name]) for name in names])
-    cell = zip(names, places, strict=True)
-    return ", ".join(f"{printable(name)} {labels_of(domain[name], place)[0]}" for name, place in cell)
-
-
-@list_parts.register
-def _(query: Ranges, domain: Domain) -> tuple[str, int]:
-    if query.ranges is None:
-        return f"every range of neighbouring values of {printable(query.name)}", 1
-    first, last = query.runs(domain)
-    ends = [labels_of(domain[query.name], places[:MOST_LISTED]) for places in (first, last)]
-    named = [low if low == high else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
-    return f"{printable(query.name)} {'; '.join(named)}", len(first)
-
-
-@list_parts.register
-def _(query: Rectangles, domain: Domain) -> tuple[str, int]:
-    if query.rectangles is None:
-        return "all rectangles, each of which is a sum of these cells", 1
-    many = len(query.rectangles)
-    return "; ".join(_rectangle_words(query, domain, at) for at in range(min(many, MOST_LISTED))), many
-
-
-@list_parts.register
-def _(query: Marginals, domain: Domain) -> tuple[str, int]:
-    if len(query.sets) == 1:
-        return "", 0
-    listed = (in_words([printable(name) for name in names]) for names in query.sets[:MOST_LISTED])
-    return "; ".join(listed), len(query.sets)
