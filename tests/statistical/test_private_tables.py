@@ -109,7 +109,7 @@ def test_samples_by_share_tell_the_frequency_and_public_ones_do_not() -> None:
 
 def test_the_best_method_follows_from_public_things() -> None:
     sizes = np.array([5, 80, 2000])
-    from tacit.publish.private_tables import best_method, errors_of
+    from tacit.publish.make_tables import best_method, errors_of
 
     channel = Channel(Fraction(1, 2), 6)
     methods = Masked(channel, ASKED), Sampled(channel, ASKED, Fraction(1)), Groupwise(channel, ASKED, Fraction(1))

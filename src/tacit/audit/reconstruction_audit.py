@@ -24,8 +24,7 @@ import numpy.typing as npt
 from tacit.arrays import Floats
 from tacit.errors import sealed
 from tacit.plan.labels import Labels
-from tacit.publish.generalisation import as_generalisation, merged
-from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+from tacit.publish.groups import PersonalGroups, as_columns, as_generalisation, merged, personal_groups
 from tacit.publish.methods.criterion import Channel, Criterion, is_private, largest_size
 from tacit.publish.methods.method import Method
 from tacit.release.curator.warning import PRIVATE

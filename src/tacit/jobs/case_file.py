@@ -29,8 +29,8 @@ from tacit.jobs.job_file import PLANNED, RELEASES, Job, JobRelease, job_below, o
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
+from tacit.plan.leakage.informations import MEASURES
 from tacit.plan.leakage.leakage_plan import LeakagePlan
-from tacit.plan.leakage.measures.measured_tables import MEASURES
 from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema

@@ -21,11 +21,10 @@ from tacit.policy.domain import Domain
 from tacit.policy.keys import BOOLEAN, TEXT, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
-from tacit.publish.generalisation import check_listable
+from tacit.publish.groups import check_listable
+from tacit.publish.make_tables import METHODS, chosen_channel, private_choice, uniform_choice
 from tacit.publish.methods.criterion import CRITERIA
 from tacit.publish.paid_tables import TablePlan, columns_for, plan_table
-from tacit.publish.perturbed_table import chosen_channel, uniform_choice
-from tacit.publish.private_tables import METHODS, private_choice
 from tacit.publish.table import AGAIN
 
 _NAMES: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}

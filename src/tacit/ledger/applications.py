@@ -14,7 +14,7 @@ Why         What was shown is weighed before the ledger is locked; in the one lo
             epsilons of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
             (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
             is computed over all outcomes and about all attributes of a limit together, or bounded from above
-            (`plan/leakage/measures/joint_terms.py`). Every release that shows single records is weighed where it is
+            (`plan/leakage/outcomes.py`). Every release that shows single records is weighed where it is
             charged, also in a group of a split that pays nothing.
 Reference   docs/decisions/0015-leakage.md.
 Checked by  tests/unit/ledger/test_applications.py, tests/contract/test_application_races.py.

@@ -9,27 +9,22 @@ generalise(source, ..)                    public values that say the same become
 
 In reading order:
 
-    groups           people who agree in every public column
-    generalisation   which public values become one, and who may know that
-    methods          what is drawn for the counts of groups, and what it promises
-    table            what is published
-    generalise       public values that say the same become one
-    perturbed_table  uniform perturbation of rows, or of a session
-    estimates        what a table says about many people
-    private_tables   the best of the methods that promise a criterion
-    versions         rows that came later
-    local            randomised response of single people
-    paid_tables      where counts come from, and who pays
+    groups       people who agree in every public column; public values that become one
+    generalise   which public values say the same
+    methods      what is drawn for the counts of groups, and what it promises
+    table        what is published
+    paid_tables  where counts come from, and who pays
+    make_tables  perturbed tables, tables that keep a criterion, and rows that came later
+    estimates    what a table says about many people
+    local        randomised response of single people
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct
-from tacit.publish.generalisation import Generalisation
 from tacit.publish.generalise import generalise
+from tacit.publish.groups import Generalisation
+from tacit.publish.make_tables import append, perturbed, reconstruction_private
 from tacit.publish.methods.perturbation import retention_for
-from tacit.publish.perturbed_table import perturbed
-from tacit.publish.private_tables import reconstruction_private
 from tacit.publish.table import PublishedTable
-from tacit.publish.versions import append
 
 __all__ = [
     "Generalisation",

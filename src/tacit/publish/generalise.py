@@ -30,8 +30,7 @@ from scipy.special import chdtrc
 from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
-from tacit.publish.generalisation import Generalisation
-from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+from tacit.publish.groups import Generalisation, PersonalGroups, as_columns, personal_groups
 from tacit.publish.table import PublishedTable
 
 LINKAGES: Final = ("complete", "components")

@@ -1,4 +1,13 @@
-"""Personal groups: people who agree in every public column, and how many of them have each sensitive value."""
+"""Personal groups: people who agree in every public column, how many have each sensitive value, and merged groups.
+
+Guarantee   A session never publishes groups that were made from people's rows. A table of plain rows says so in its
+            guarantee, its text and its report.
+Assumes     A map that is given was made without looking at the rows, or from public facts.
+Why         Which values are merged is published with the table. If it follows from sensitive values, the names of the
+            groups tell about them, whatever the perturbation is: two data sets that differ in one record may have
+            different groups, which no epsilon bounds.
+Checked by  tests/unit/publish/test_generalise.py.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +15,16 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
 from tacit.arrays import Ints
-from tacit.errors import PlanError, Refused, kind_of, word_or_kind
+from tacit.errors import PlanError, Refused, kind_of, nearest, word_or_kind
 from tacit.plan.labels import Labels
 from tacit.policy.attributes import Attribute, Categories
+from tacit.policy.domain import Domain
 from tacit.rows.counts.groups import PublicGroups, count_groups
 from tacit.rows.sources.engine import MakeFrame
 
@@ -158,3 +169,179 @@ def personal_groups(rows: Any, columns: Columns, one_per: str | None = None) -> 
     """Group rows of any kind by their public columns, and count their sensitive values; of sets, one row each."""
     found: PublicGroups = count_groups(rows, columns.public, columns.sensitive, one_per)
     return PersonalGroups(columns, found.values, found.which, found.counts, found.frame)
+
+
+Names = tuple[str, ...]
+Maps = Mapping[str | Names, Mapping[Any, str]]
+MADE_FROM_ROWS: Final = "groups were made from these rows; no epsilon covers them"
+_MOST_LISTED: Final = 1_000_000  # values, or combinations, that a map may be asked to list
+
+
+class FromRows(dict[Any, str]):
+    """What the values of a column become, as people's rows said. It stays that, wherever it is handed on to."""
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """Which values of public columns become one: `maps[column][value]` is what a value becomes.
+
+    Several columns that become one together are a tuple: `maps["ward", "sex"]["north", "f"]`. In such a map None stands
+    for every combination that it does not list. `protected` says whether it may be published as it is; what
+    is not keeps that mark also where `maps` alone, or a part of it, is handed on.
+    """
+
+    maps: Maps
+    protected: bool
+
+    def __post_init__(self) -> None:
+        if any(isinstance(one, FromRows) for one in self.maps.values()):
+            object.__setattr__(self, "protected", False)
+        if not self.protected:
+            object.__setattr__(self, "maps", {key: FromRows(one) for key, one in self.maps.items()})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many values each column has afterwards."""
+        return {merged_name(key): len(set(one.values())) for key, one in self.maps.items()}
+
+    def before(self, public: Sequence[str]) -> Names:
+        """Return the columns that these were made of."""
+        made_of = {merged_name(key): _columns(key) for key in self.maps}
+        return tuple(name for column in public for name in made_of.get(column, (column,)))
+
+    def words(self) -> list[str]:
+        """Say what a table with these groups does not promise."""
+        return [] if self.protected else [MADE_FROM_ROWS]
+
+    def __str__(self) -> str:
+        told = {merged_name(key): len(one.keys() - {None}) for key, one in self.maps.items()}
+        sizes = ", ".join(f"{name} {many} -> {self.sizes[name]}" for name, many in told.items())
+        return sizes if self.protected else f"{sizes}; made from people's rows and not protected by any epsilon"
+
+
+NOTHING_MERGED: Final = Generalisation({}, protected=True)
+
+
+def merged_name(key: str | Names) -> str:
+    """Return what a merged column is called: its own name, or those of all columns that became one."""
+    return " and ".join(_columns(key))
+
+
+def _columns(key: str | Names) -> Names:
+    return (key,) if isinstance(key, str) else key
+
+
+def as_generalisation(given: Any, public: Names) -> Generalisation:
+    """Return which values are merged in which columns, or refuse; a map of the caller's own may be published."""
+    if given is None:
+        return NOTHING_MERGED
+    maps = given.maps if isinstance(given, Generalisation) else given
+    if not isinstance(maps, Mapping) or not all(isinstance(one, Mapping) for one in maps.values()):
+        rule = f"must map columns to what their values become, not {kind_of(given)}"
+        raise PlanError(rule, key="groups", fix="Give {column: {value: name}}, or what `generalise` returns.")
+    named: list[Any] = []
+    for key in maps:
+        if not isinstance(key, str) and not (isinstance(key, tuple) and len(key) > 1):
+            rule = "must be about a column, or a tuple of several"
+            raise PlanError(rule, key="groups", given=kind_of(key), fix="Give {column: {value: name}}.")
+        named += _columns(key)
+    unknown = [name for name in named if name not in public]
+    if unknown:
+        fix = nearest(str(word_or_kind(unknown[0])), public)
+        raise PlanError("must be about public columns", key="groups", given=word_or_kind(unknown[0]), fix=fix)
+    twice = [name for name in named if named.count(name) > 1]
+    if twice:
+        raise PlanError("must be about each column once", key="groups", given=twice[0], fix="Leave out one of both.")
+    kept = [name for name in public if name not in named]
+    taken = [name for name in map(merged_name, maps) if name in kept or name in RESERVED]
+    if taken:
+        rule = "must not make a column with the name of another"
+        raise PlanError(rule, key="groups", given=taken[0], fix="Rename that one.")
+    return given if isinstance(given, Generalisation) else Generalisation(maps, protected=True)
+
+
+def check_protected(merges: Generalisation) -> None:
+    """Refuse groups that were made from people's rows: a budget cannot pay for them."""
+    if not merges.protected:
+        raise PlanError(
+            "must not be made from people's rows, since no epsilon covers what they tell",
+            key="groups",
+            given="a generalisation that is not protected",
+            fix="Nothing was charged. Generalise public data (public_data=True) or a published table, or give a map "
+            "that was made up without looking at the rows.",
+        )
+
+
+def _are_too_many(attributes: Sequence[Attribute]) -> bool:
+    """Say whether values, or combinations of them, are too many to list; the number of sets is not written out."""
+    tens = sum(attribute.log10_size for attribute in attributes)
+    return tens > math.log10(_MOST_LISTED) + 1 or math.prod(one.size for one in attributes) > _MOST_LISTED
+
+
+def check_listable(name: str, attribute: Attribute) -> None:
+    """Refuse a column whose values are too many to say of each what it becomes."""
+    if _are_too_many([attribute]):
+        raise PlanError(
+            f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes",
+            key="groups",
+            given=name,
+            fix="Declare it in coarser steps (`step: 1000`), or leave it out of `groups`.",
+        )
+
+
+def check_covers(merges: Generalisation, domain: Domain) -> None:
+    """Refuse a map that misses a value that the domain has."""
+    for key, one in merges.maps.items():
+        if isinstance(key, str):
+            check_listable(key, domain[key])
+            _check_complete(key, domain[key].every_value(), one)
+        elif None not in one:
+            if _are_too_many([domain[name] for name in key]):
+                rule = f"must say what combinations of {merged_name(key)!r} become that are not listed"
+                raise PlanError(rule, key="groups", fix="Add None: 'others'.")
+            _check_complete(merged_name(key), product(*(domain[name].every_value() for name in key)), one)
+
+
+def _check_complete(name: str, values: Any, one: Mapping[Any, str]) -> None:
+    missing = next((value for value in values if value not in one), one)
+    if missing is not one:
+        rule = f"must say what every value of {name!r} becomes"
+        raise PlanError(rule, key="groups", given=f"nothing for {missing!r}", fix="Add it.")
+
+
+def merged(groups: PersonalGroups, merges: Generalisation) -> PersonalGroups:
+    """Return the groups after values of public columns were merged."""
+    for key, one in merges.maps.items():
+        groups = _with_one(groups, key, one)
+    which, of = np.unique(groups.which, axis=0, return_inverse=True)
+    counts = np.zeros((len(which), groups.counts.shape[1]), np.int64)
+    np.add.at(counts, of.ravel(), groups.counts)
+    return replace(groups, which=which, counts=counts)
+
+
+def _with_one(groups: PersonalGroups, key: str | Names, one: Mapping[Any, str]) -> PersonalGroups:
+    """Return the groups with some columns replaced by one; groups that agree now are still apart."""
+    places = [groups.columns.public.index(name) for name in _columns(key)]
+    if isinstance(key, str):
+        listed, of = list(groups.values[places[0]]), groups.which[:, places[0]]
+    else:
+        there, found = np.unique(groups.which[:, places], axis=0, return_inverse=True)
+        of = found.ravel()
+        listed = [tuple(groups.values[at][int(n)] for at, n in zip(places, line, strict=True)) for line in there]
+    if isinstance(key, str) or None not in one:
+        _check_complete(merged_name(key), listed, one)
+    labels = [str(one[value] if value in one else one[None]) for value in listed]
+    names = sorted(set(labels))
+    rank = np.array([names.index(label) for label in labels], np.int64)
+    first, *rest = places
+    public, values = list(groups.columns.public), list(groups.values)
+    public[first], values[first] = merged_name(key), tuple(names)
+    which = groups.which.copy()
+    which[:, first] = rank[of] if len(rank) else 0
+    kept = [at for at in range(len(public)) if at not in rest]
+    return replace(
+        groups,
+        columns=replace(groups.columns, public=tuple(public[at] for at in kept)),
+        values=tuple(values[at] for at in kept),
+        which=which[:, kept],
+    )

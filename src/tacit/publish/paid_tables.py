@@ -33,14 +33,17 @@ from tacit.plan.measure.tally import CellCounts
 from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.policy.policy import Policy
-from tacit.publish.generalisation import (
+from tacit.publish.groups import (
+    Columns,
     Generalisation,
+    PersonalGroups,
+    as_columns,
     as_generalisation,
     check_covers,
     check_protected,
     merged,
+    personal_groups,
 )
-from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.methods.method import Method, PromisingMethod
 from tacit.publish.table import ONE_PER, PaidAccount, PublishedTable
 from tacit.release.certificate import now, receipt_facts

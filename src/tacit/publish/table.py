@@ -17,8 +17,7 @@ from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels
 from tacit.policy.policy import Policy
-from tacit.publish.generalisation import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation
-from tacit.publish.groups import PersonalGroups
+from tacit.publish.groups import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation, PersonalGroups
 from tacit.publish.methods.method import Method
 from tacit.release.certificate import Certificate, policy_facts
 

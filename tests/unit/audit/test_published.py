@@ -13,8 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences
-from tacit.audit.disclosure_audits.published import OneScale, Planned
+from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences, OneScale, Planned
 from tacit.noise.cube.law import Cube
 from tacit.release.curator.private_counts import counts_under
 

@@ -10,7 +10,7 @@ import pytest
 from tests.joints import Case, random_case
 
 import tacit as tc
-from tacit.plan.leakage.optimisers.mixed_slopes import largest_mixed
+from tacit.plan.leakage.coalition_boxes import largest_mixed
 from tacit.plan.leakage.setting import checked_setting
 
 CASES = [random_case(np.random.default_rng(seed), most=4, sizes=(2, 3)) for seed in range(8)]

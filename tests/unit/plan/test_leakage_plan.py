@@ -14,7 +14,7 @@ from tests.joints import Case, random_case
 
 import tacit as tc
 from tacit.dependence.suppression import outcomes, suppression
-from tacit.plan.leakage.changed_dependence import largest_change
+from tacit.plan.leakage.leakage_plan import largest_change
 
 DAY = tc.Dependence.from_table(
     {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5},

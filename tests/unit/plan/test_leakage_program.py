@@ -13,11 +13,10 @@ from tests.joints import Case, learned_together, random_case
 
 import tacit as tc
 from tacit.dependence.suppression import outcomes, suppression
-from tacit.plan.leakage.coalition_budget import alone_bounds
-from tacit.plan.leakage.measures import joint_terms
-from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, solve
-from tacit.plan.leakage.optimisers.epsilon_sum import epsilons, solve_sum
-from tacit.plan.leakage.optimisers.one_limit import solve_one
+from tacit.plan.leakage import outcomes as leakage_outcomes
+from tacit.plan.leakage.budget import alone_bounds
+from tacit.plan.leakage.convex_program import ConvexProgram, epsilons, solve, solve_sum
+from tacit.plan.leakage.one_limit import solve_one
 from tacit.plan.leakage.setting import checked_setting
 
 CASES = [random_case(np.random.default_rng(100 + seed), most=3, sizes=(2, 3)) for seed in range(8)]
@@ -215,7 +214,7 @@ def test_a_coalition_with_too_many_outcomes_is_planned_by_what_it_is_evaluated_b
     worlds = list(itertools.product((0, 1), repeat=6))
     chances = np.random.default_rng(7).dirichlet(np.full(len(worlds), 0.3))
     dependence = tc.Dependence.from_table(dict(zip(worlds, chances, strict=True)), names=list(names))
-    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", 3**4)
+    monkeypatch.setattr(leakage_outcomes, "MOST_OUTCOMES", 3**4)
     plan = tc.plan.leakage_budget(
         dependence,
         sensitive={"a": [1], "b": [1]},

@@ -12,7 +12,7 @@ from tests.joints import Case, learned_together, random_case
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.suppression import outcomes, suppression
 from tacit.errors import PlanError
-from tacit.plan.leakage.measures import joint_terms
+from tacit.plan.leakage import outcomes as leakage_outcomes
 from tacit.plan.leakage.setting import LeakageSetting, Limit, ReleaseLine, checked_setting
 
 CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(4)]
@@ -118,14 +118,14 @@ def test_where_there_are_too_many_outcomes_the_information_is_bounded_from_above
     exact = settings(case, **asked)
     (limit,) = exact.joint_limits(exact.tables(case.dependence))
     most = math.prod(len(case.dependence.values[name]) + 1 for name in shown)
-    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", most)
+    monkeypatch.setattr(leakage_outcomes, "MOST_OUTCOMES", most)
     (bound,) = exact.joint_limits(exact.tables(case.dependence))
     assert bound.cells <= most
     for u in points(len(shown), 3, 6):
         assert bound.at(u[None])[0] >= limit.at(u[None])[0] - 1e-12
         epsilon = dict(zip(shown, -np.log1p(-u), strict=True))
         assert bound.at(u[None])[0] == pytest.approx(learned_together(case, shown, shown, epsilon), abs=1e-12)
-    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", 1)
+    monkeypatch.setattr(leakage_outcomes, "MOST_OUTCOMES", 1)
     with pytest.raises(PlanError, match="must have at most 1 outcomes together"):
         exact.joint_limits(exact.tables(case.dependence))
 

@@ -23,9 +23,8 @@ from tacit.publish.methods.intervals import (
     sum_variance,
     sums,
 )
-from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked import PARTS, Masked
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
-from tacit.publish.methods.widths import PARTS
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)

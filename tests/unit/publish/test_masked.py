@@ -11,8 +11,7 @@ from scipy.stats import binom, norm
 
 import tacit as tc
 from tacit.publish.methods.criterion import Channel, Criterion
-from tacit.publish.methods.masked import Masked, balanced
-from tacit.publish.methods.widths import PARTS
+from tacit.publish.methods.masked import PARTS, Masked, balanced
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)

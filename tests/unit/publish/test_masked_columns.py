@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.publish.make_tables import private_choice
 from tacit.publish.methods.criterion import Channel, Criterion, is_private
 from tacit.publish.methods.groupwise import Groupwise, largest_retention
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
 from tacit.publish.methods.sampled import Sampled, error_chances, largest_sample
-from tacit.publish.private_tables import private_choice
 
 HALF, THIRD, WHOLE = Fraction(1, 2), Fraction(3, 10), Fraction(1)
 ASKED = Criterion(THIRD, THIRD)

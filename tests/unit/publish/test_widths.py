@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from tacit.noise import Keystream, replayed
-from tacit.publish.methods.widths import PARTS, WIDEST, best_multiple, extra_for, kappa_for, largest_delta, masks
+from tacit.publish.methods.masked import PARTS, WIDEST, best_multiple, extra_for, kappa_for, largest_delta, masks
 
 THIRD = Fraction(3, 10)
 PROMISES = [("0.3", "0.3"), ("0.05", "0.05"), ("0.3", "0.01"), ("0.9", "0.2"), ("0.5", "0.5")]

@@ -16,9 +16,8 @@ import pandas as pd
 from tacit.audit.reconstruction_audit import own_row_gain
 from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.noise.thinning import thin
-from tacit.publish.generalisation import Generalisation, merged
 from tacit.publish.generalise import same_impact
-from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+from tacit.publish.groups import Generalisation, PersonalGroups, as_columns, merged, personal_groups
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.method import Method

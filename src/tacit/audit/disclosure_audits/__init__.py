@@ -4,9 +4,7 @@ In reading order:
 
     ratios        what the ratio of two noisy counts tells
     whole_ratios  the same for what is published: whole noise, exact sizes, sums
-    confidences   groups of people and their sensitive values
-    published     what readers see of them
+    confidences   groups of people with their sensitive values, and what readers see of them
     disclosures   what is told of them, at this cost and at others
     yardsticks    how much alike the rows of a table are
-    taxonomies    values that are made more general
 """

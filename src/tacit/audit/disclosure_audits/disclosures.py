@@ -33,6 +33,9 @@ from tacit.audit.disclosure_audits.confidences import (
     AskedConfidences,
     Confidences,
     Names,
+    OneScale,
+    Planned,
+    PublishedCounts,
     as_names,
     as_ways,
     check_apart,
@@ -40,7 +43,6 @@ from tacit.audit.disclosure_audits.confidences import (
     confidences_asked,
     in_words,
 )
-from tacit.audit.disclosure_audits.published import OneScale, Planned, PublishedCounts
 from tacit.audit.disclosure_audits.ratios import LAPLACE
 from tacit.audit.disclosure_audits.yardsticks import Yardsticks
 from tacit.drawing import draw

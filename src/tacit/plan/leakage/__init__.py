@@ -2,13 +2,13 @@
 
 In reading order:
 
-    measures            what releases say about protected attributes
-    setting             who is shown what, and what must not be learned, checked
-    optimisers          the best release probabilities under limits
-    posterior_limit     what of that can be limited
-    coalition_budget    what coalitions may be shown
-    changed_dependence  how much leakage changes with the dependence
-    leakage_plan        what a plan says
-    budget              the plan
-    shown               what a release shows of single records, and to whom
+    informations     what each release says about each protected attribute
+    outcomes         what coalitions learn from all that they see
+    setting          who is shown what, and what must not be learned, checked
+    convex_program   the most releases, or the largest sum of epsilons, under convex limits
+    one_limit        the largest sum of epsilons under one limit, to any gap
+    coalition_boxes  the best for the few lines of a coalition
+    leakage_plan     what a plan says, and how it changes with the dependence
+    budget           the plan
+    shown            what a release shows of single records, and to whom
 """

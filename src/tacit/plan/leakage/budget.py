@@ -6,9 +6,15 @@ Assumes     The dependence is the true one, or at most `drift` away from it, and
             shows nothing more. Limits bound what is learned on average; a single outcome may tell more, which
             `tc.audit.exclusion` says.
 Why         Without coalitions the program is convex (`convex_program`); the sum of epsilons is cut by the price of its
-            limit (`one_limit`), or into boxes where there are several (`epsilon_sum`). Coalitions: `coalition_budget`.
-            For a drift, limits are lowered by what leakage can rise (`changed_dependence`). Epsilons are rounded down,
-            and leakage rises with each of them.
+            limit (`one_limit`), or into boxes where there are several. For a drift, limits are lowered by what leakage
+            can rise (`leakage_plan`). Epsilons are rounded down, and leakage rises with each of them.
+            Coalitions: joint informations and the surest outcome rise with each release probability (`outcomes`).
+            Lines that no coalition connects are planned apart, since gains add up; where a posterior is limited,
+            coalitions without a limit on information connect theirs too. A few lines are planned by cutting boxes
+            (`coalition_boxes`): first under limits that rise, then with bounds that close faster. For many there is a
+            convex bound that is never below the joint information: what it allows is allowed, and is then raised as
+            far as the joint information itself allows. Nobody can gain more than each line alone, with nothing else
+            released, since limits rise.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, section V-C;
             docs/decisions/0015-leakage.md.
 Checked by  tests/unit/plan/test_leakage_program.py, tests/unit/plan/test_leakage_plan.py.
@@ -17,8 +23,9 @@ Checked by  tests/unit/plan/test_leakage_program.py, tests/unit/plan/test_leakag
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -26,21 +33,40 @@ import numpy as np
 from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
-from tacit.plan.leakage.coalition_budget import Coalitions, alone_bounds
+from tacit.plan.leakage.coalition_boxes import (
+    ROUNDING,
+    CurvedLimits,
+    RisingLimits,
+    shows_apart,
+    solve_curved,
+    solve_rising,
+)
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved, epsilons, solve, solve_sum, where_it_ends
+from tacit.plan.leakage.informations import NOTHING, MeasuredTables, Terms
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
-from tacit.plan.leakage.measures.measured_tables import MeasuredTables
-from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved, solve
-from tacit.plan.leakage.optimisers.epsilon_sum import epsilons, solve_sum
-from tacit.plan.leakage.optimisers.one_limit import solve_one
-from tacit.plan.leakage.posterior_limit import Sure, checked_posterior, largest_posterior
-from tacit.plan.leakage.setting import LeakageSetting, checked_cap, checked_setting, checked_weights, nonnegative
+from tacit.plan.leakage.one_limit import solve_one
+from tacit.plan.leakage.outcomes import JointLimit, PosteriorLimit
+from tacit.plan.leakage.setting import (
+    LeakageSetting,
+    checked_cap,
+    checked_posterior,
+    checked_setting,
+    checked_weights,
+    largest_posterior,
+    nonnegative,
+)
 
 TOLERANCE = 1e-7
 COARSE = 1e-6  # of the value: for what is found by cutting boxes
-NARROW = 5e-7  # where one limit is cut by its price
+NARROW = 5e-7  # where one limit is cut by its price, and where bounds close with the square of a box
 MOST_INTERVALS = 300  # of prices
 MOST_BOXES = 600  # convex programs times lines: a few seconds
 FEWEST_BOXES = 20
+MOST_RISING = 6_000  # boxes of a coalition's lines
+FIRST_RISING = 600  # where bounds that close faster come next
+MOST_CURVED = 6_000
+FEW_LINES = 3  # that coalitions connect: more are planned by the convex bound
+HALVINGS = 60
 CERTAIN = 1e-9  # a release probability this near to one has no epsilon to speak of
 DIGITS = 12  # of an epsilon, rounded down
 OBJECTIVES = ("releases", "epsilon")
@@ -106,18 +132,19 @@ def leakage_budget(
     room = nonnegative(drift, key="drift", fix="A total variation between 0 and 1, for instance 0.001.")
     tables = setting.tables(dependence)
     limits = _lowered(setting, dependence, room)
-    sure = checked_posterior(posterior, setting, dependence, drift=room)
-    inputs = _Inputs(tables, setting, worth, setting.released(tables), checked_cap(cap), objective, limits, sure)
-    u, value, bound, method = _best(inputs)
+    most_sure = checked_posterior(posterior, setting, dependence, drift=room)
+    surest = [] if most_sure is None else setting.posterior_limits(dependence)
+    problem = _Problem(setting, tables, worth, checked_cap(cap), objective, limits, most_sure or 0.0, surest)
+    solved, method = problem.best()
     # an epsilon that is a little smaller keeps every limit, and can be charged as it is printed
-    rounded = np.floor(epsilons(u) * 10.0**DIGITS) / 10.0**DIGITS
+    rounded = np.floor(epsilons(solved.u) * 10.0**DIGITS) / 10.0**DIGITS
     u = -np.expm1(-rounded)
-    value = float(inputs.gain(u[None]).sum())
+    value = float(problem.gain(u[None]).sum())
     return LeakagePlan(
         epsilon=by_line(setting, rounded),
         release_probability=by_line(setting, u),
         value=value,
-        gap=max(0.0, bound - value),
+        gap=max(0.0, solved.bound - value),
         objective=objective,
         method=method,
         limits=uses_of(setting, tables, u),
@@ -125,31 +152,9 @@ def leakage_budget(
         setting=setting,
         dependence=dependence,
         u=u,
-        posterior=largest_posterior(setting, dependence, u) if sure is not None else None,
-        most_sure=None if sure is None else sure.most,
+        posterior=None if most_sure is None else largest_posterior(setting, dependence, u),
+        most_sure=most_sure,
     )
-
-
-@dataclass(frozen=True)
-class _Inputs:
-    """What is planned: lines with weights, limits that are lowered for a drift, and an objective."""
-
-    tables: MeasuredTables
-    setting: LeakageSetting
-    weights: Floats
-    released: Floats  # how likely the attribute of each line is not sensitive
-    cap: float | None
-    objective: str
-    limits: Floats
-    sure: Sure | None
-
-    def gain(self, u: Floats) -> Floats:
-        """Return what each line adds to the objective, at each row of release probabilities."""
-        if self.objective == "epsilon":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found: Floats = np.where(self.weights > 0, self.weights * epsilons(u), 0.0)
-            return found
-        return self.weights * self.released * u
 
 
 def _lowered(setting: LeakageSetting, dependence: Dependence, drift: float) -> Floats:
@@ -167,94 +172,241 @@ def _lowered(setting: LeakageSetting, dependence: Dependence, drift: float) -> F
     return np.array(lowered)
 
 
-def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
-    """Return release probabilities, what they reach, a bound on what can be reached, and how they were found."""
-    most = 1.0 if inputs.cap is None else -math.expm1(-inputs.cap)
-    _refuse_never_released(inputs)
-    upper = np.where((inputs.weights > 0) & (inputs.released > 0), most, 0.0)
-    if not upper.any():
-        raise PlanError(
-            "must leave a value to release: every attribute with a weight is always sensitive",
-            key="sensitive",
-            given=sorted({line.attribute for line in inputs.setting.lines}),
-            fix="Give a weight to another attribute.",
+@dataclass(frozen=True)
+class _LimitsOf:
+    """The limits that some lines count for, by number: on informations, and on how sure a coalition may become."""
+
+    informations: list[int]
+    posteriors: list[int]
+
+    def __bool__(self) -> bool:
+        return bool(self.informations or self.posteriors)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Lines with weights, an objective, limits that are lowered for a drift, and what coalitions may become sure of."""
+
+    setting: LeakageSetting
+    tables: MeasuredTables
+    weights: Floats
+    cap: float | None
+    objective: str
+    limits: Floats
+    most_sure: float
+    surest: list[PosteriorLimit]  # none where no posterior is limited
+
+    @cached_property
+    def released(self) -> Floats:
+        """How likely the attribute of each line is not sensitive."""
+        return self.setting.released(self.tables)
+
+    @cached_property
+    def joint(self) -> list[JointLimit]:
+        return self.setting.joint_limits(self.tables)
+
+    @property
+    def slopes(self) -> Floats:
+        """The factor of each line in the objective."""
+        return self.weights if self.objective == "epsilon" else self.weights * self.released
+
+    def gain(self, u: Floats) -> Floats:
+        """Return what each line adds to the objective, at each row of release probabilities."""
+        if self.objective == "epsilon":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(self.weights > 0, self.weights * epsilons(u), 0.0)
+        return self.slopes * u
+
+    def best(self) -> tuple[Solved, str]:
+        """Return release probabilities, what they reach, a bound on what can be reached, and how they were found."""
+        most = 1.0 if self.cap is None else -math.expm1(-self.cap)
+        self._refuse_never_released()
+        upper = np.where((self.weights > 0) & (self.released > 0), most, 0.0)
+        if not upper.any():
+            raise PlanError(
+                "must leave a value to release: every attribute with a weight is always sensitive",
+                key="sensitive",
+                given=sorted({line.attribute for line in self.setting.lines}),
+                fix="Give a weight to another attribute.",
+            )
+        singles = None if self.setting.joint else self.setting.pair_terms(self.tables)
+        alone = self._alone(upper) if singles is None else alone_bounds(singles, self.limits, upper)
+        if self.objective == "epsilon":
+            self._refuse_unbounded(alone)
+        if singles is None:
+            solved, method = self._of_coalitions(upper, alone)
+        else:
+            solved = self._convex(ConvexProgram(self.slopes, singles, self.limits, np.zeros_like(alone), alone))
+            method = "convex" if self.objective == "releases" else "boxes"
+        self._refuse_unbounded(solved.u)
+        return solved, method
+
+    def _convex(self, program: ConvexProgram) -> Solved:
+        """Return the best under convex limits."""
+        if self.objective == "epsilon":
+            reach = float(program.gain @ epsilons(program.upper))
+            if program.terms.limits == 1:
+                tolerance = min(NARROW, COARSE * max(reach, 1e-3))
+                one = solve_one(program, tolerance=tolerance, most_intervals=MOST_INTERVALS)
+                if one is not None:
+                    return one
+            boxes = max(FEWEST_BOXES, MOST_BOXES // max(1, int((program.upper > 0).sum())))
+            return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=boxes)
+        first = solve(program, tolerance=TOLERANCE)
+        assert first is not None  # noqa: S101 - nothing released keeps every limit
+        if first.bound - first.gain <= COARSE * first.gain:
+            return first
+        again = solve(program, tolerance=TOLERANCE * first.gain)  # where limits are tiny, so must be the gap
+        return first if again is None or again.bound - again.gain > first.bound - first.gain else again
+
+    def _refuse_never_released(self) -> None:
+        """Refuse to add up the epsilon of a line that shows nothing: it would be free, and no bound would hold."""
+        if self.objective != "epsilon":
+            return
+        never = [
+            line
+            for line, weight, released in zip(self.setting.lines, self.weights, self.released, strict=True)
+            if weight > 0 and not released
+        ]
+        if never and len(never) < np.count_nonzero(self.weights):
+            raise PlanError(
+                f"must leave a value of {', '.join(map(str, never[:5]))} to release where epsilons are added up: what "
+                "is always sensitive is never shown, at any epsilon",
+                key="sensitive",
+                given=sorted({line.attribute for line in never}),
+                fix="Give weights to the other attributes only, or plan objective='releases'.",
+            )
+
+    def _refuse_unbounded(self, u: Floats) -> None:
+        """Refuse a plan in which an epsilon has no bound: a release with certainty keeps every limit."""
+        certain = [str(line) for line, one in zip(self.setting.lines, u.tolist(), strict=True) if one >= 1 - CERTAIN]
+        if certain and self.cap is None:
+            raise PlanError(
+                f"must be given: the epsilon of {', '.join(certain[:5])} has no bound, because every limit holds even "
+                "if each value that is not sensitive is released",
+                key="cap",
+                fix="Say cap=5, which releases 99 of 100, or lower the limit.",
+            )
+
+    # ---- coalitions ------------------------------------------------------------------------------------------------
+
+    def _alone(self, upper: Floats) -> Floats:
+        """Return beyond which release probability each line breaks a limit, with nothing else released."""
+        found = upper.copy()
+        for number, most in enumerate(upper.tolist()):
+            limits = self._limits_of({number})
+            along = partial(self._along, np.zeros(len(upper)), _unit(len(upper), number), limits)
+            if limits:
+                # beyond the upper end a limit is certainly broken, in spite of rounding
+                found[number] = _ends_of(along, most, ROUNDING)[1]
+        return found
+
+    def _of_coalitions(self, upper: Floats, alone: Floats) -> tuple[Solved, str]:
+        """Return the plan of all parts together, and how it was found."""
+        u, bound, method = np.zeros(len(upper)), 0.0, "boxes"
+        for lines, limits in self._parts(len(upper)):
+            if not limits:
+                u[lines] = upper[lines]
+                bound += float(self.gain(upper[None])[0, lines].sum())
+            elif len(lines) <= FEW_LINES:
+                solved = self._few(alone, lines, limits)
+                u[lines], bound = solved.u, bound + solved.bound
+            else:
+                u[lines] = self._many(alone, lines, limits)
+                bound += float(self.gain(alone[None])[0, lines].sum())
+                method = "safe"
+        return Solved(u, float(self.gain(u[None]).sum()), bound), method
+
+    def _excess(self, limits: _LimitsOf, u: Floats) -> Floats:
+        """Return by how much each row of release probabilities breaks a limit, at most zero where it breaks none."""
+        found = [self.joint[at].at(u) - self.limits[at] for at in limits.informations]
+        found += [self.surest[at].at(u) - self.most_sure for at in limits.posteriors]
+        return np.asarray(np.max(found, axis=0))
+
+    def _limits_of(self, lines: set[int]) -> _LimitsOf:
+        return _LimitsOf(
+            [at for at, limit in enumerate(self.setting.limits) if lines.intersection(limit.lines)],
+            [at for at, one in enumerate(self.surest) if lines & one.lines],
         )
-    if inputs.setting.joint:
-        joint = inputs.setting.joint_limits(inputs.tables)
-        planned = Coalitions(
-            inputs.setting,
-            inputs.tables,
-            joint,
-            inputs.limits,
-            inputs.gain,
-            lambda program: _solved(inputs, program),
-            inputs.sure,
-        )
-        alone = planned.alone(upper)
-        _refuse_unbounded(inputs, alone if inputs.objective == "epsilon" else None)
-        solved, method = planned.best(upper, alone, _slopes(inputs))
-        _refuse_unbounded(inputs, solved.u)
-        return solved.u, solved.gain, solved.bound, method
-    singles = inputs.setting.pair_terms(inputs.tables)
-    upper = alone_bounds(singles, inputs.limits, upper)
-    _refuse_unbounded(inputs, upper if inputs.objective == "epsilon" else None)
-    program = ConvexProgram(_slopes(inputs), singles, inputs.limits, np.zeros_like(upper), upper)
-    solved = _solved(inputs, program)
-    _refuse_unbounded(inputs, solved.u)
-    return solved.u, solved.gain, solved.bound, "convex" if inputs.objective == "releases" else "boxes"
+
+    def _along(self, start: Floats, step: Floats, limits: _LimitsOf, share: float) -> float:
+        return float(self._excess(limits, (start + share * step)[None])[0])
+
+    def _few(self, upper: Floats, lines: list[int], limits: _LimitsOf) -> Solved:
+        def spread(part: Floats) -> Floats:
+            found = np.zeros((len(part), len(upper)))
+            found[:, lines] = part
+            return found
+
+        def gain(part: Floats) -> Floats:
+            return self.gain(spread(part))[:, lines]
+
+        problem = RisingLimits(gain, lambda part: self._excess(limits, spread(part)), upper[lines])
+        tolerance = COARSE * max(float(gain(upper[None, lines]).sum()), 1e-3)
+        if limits.posteriors or not all(shows_apart(self.joint[at]) for at in limits.informations):
+            return solve_rising(problem, tolerance=tolerance, most_boxes=MOST_RISING)
+        tolerance = min(NARROW, tolerance)
+        first = solve_rising(problem, tolerance=tolerance, most_boxes=FIRST_RISING)
+        place = {line: at for at, line in enumerate(lines)}
+        joint = [self.joint[at].renumbered(place) for at in limits.informations]
+        curved = CurvedLimits(gain, joint, self.limits[limits.informations], upper[lines])
+        return solve_curved(curved, first, tolerance=tolerance, most_boxes=MOST_CURVED)
+
+    def _many(self, upper: Floats, lines: list[int], limits: _LimitsOf) -> Floats:
+        """Return release probabilities of many lines: by the convex bound, then raised."""
+        found, nothing = np.zeros(len(upper)), np.zeros(len(upper))
+        found[lines] = self._safe(upper, lines, limits.informations) if limits.informations else upper[lines]
+        # a hair, by rounding; and as far as a limit on posteriors needs it
+        found = found * _ends_of(partial(self._along, nothing, found, limits), 1.0)[0]
+        # first all lines together towards their bounds, then each by itself, what is worth most first
+        steps = [np.isin(np.arange(len(upper)), lines).astype(np.float64)]
+        steps += [_unit(len(upper), number) for number in sorted(lines, key=lambda one: -self.slopes[one])]
+        for which in steps:
+            step = which * (upper - found)
+            found = found + _ends_of(partial(self._along, found, step, limits), 1.0)[0] * step
+        return np.asarray(found[lines])
+
+    def _safe(self, upper: Floats, lines: list[int], numbers: list[int]) -> Floats:
+        """Return release probabilities that keep limits on informations, by the convex bound."""
+        safe = self.setting.safe_terms(self.tables)
+        terms = safe.part(np.isin(np.arange(safe.limits), numbers), np.isin(np.arange(len(upper)), lines))
+        bounds = alone_bounds(terms, self.limits[numbers], upper[lines])
+        return self._convex(
+            ConvexProgram(self.slopes[lines], terms, self.limits[numbers], np.zeros(len(lines)), bounds)
+        ).u
+
+    def _parts(self, lines: int) -> list[tuple[list[int], _LimitsOf]]:
+        """Return groups of lines that nothing connects, each with its limits."""
+        group = list(range(lines))
+        for seen in [*(limit.lines for limit in self.setting.limits), *(one.lines for one in self.surest)]:
+            joined = {group[number] for number in seen}
+            group = [min(joined) if one in joined else one for one in group]
+        parts = [[number for number in range(lines) if group[number] == name] for name in sorted(set(group))]
+        return [(part, self._limits_of(set(part))) for part in parts]
 
 
-def _refuse_never_released(inputs: _Inputs) -> None:
-    """Refuse to add up the epsilon of a line that shows nothing: it would be free, and no bound would hold for it."""
-    if inputs.objective != "epsilon":
-        return
-    never = [
-        str(line)
-        for line, weight, released in zip(inputs.setting.lines, inputs.weights, inputs.released, strict=True)
-        if weight > 0 and not released
-    ]
-    if never and len(never) < np.count_nonzero(inputs.weights):
-        raise PlanError(
-            f"must leave a value of {', '.join(never[:5])} to release where epsilons are added up: what is always "
-            "sensitive is never shown, at any epsilon",
-            key="sensitive",
-            given=sorted({line.attribute for line in inputs.setting.lines if str(line) in never}),
-            fix="Give weights to the other attributes only, or plan objective='releases'.",
-        )
+def alone_bounds(terms: Terms, limits: Floats, upper: Floats) -> Floats:
+    """Return bounds on release probabilities: what each line may have where nothing else is released."""
+    # with nothing left of a limit, only what says nothing is released; rounding would let a little through
+    leaks = (terms.each(upper) > NOTHING) & (limits <= 0)[:, None]
+    upper = np.where(leaks.any(axis=0), 0.0, upper)
+    whole = (terms.each(upper) <= np.maximum(limits, NOTHING)[:, None]).all(axis=0)
+
+    def fits(u: Floats) -> Any:
+        return (terms.each(u) <= limits[:, None]).all(axis=0)
+
+    return np.where(whole, upper, where_it_ends(fits, np.zeros_like(upper), upper, HALVINGS)[1])
 
 
-def _solved(inputs: _Inputs, program: ConvexProgram) -> Solved:
-    if inputs.objective == "epsilon":
-        reach = float(program.gain @ epsilons(program.upper))
-        if program.terms.limits == 1:
-            tolerance = min(NARROW, COARSE * max(reach, 1e-3))
-            one = solve_one(program, tolerance=tolerance, most_intervals=MOST_INTERVALS)
-            if one is not None:
-                return one
-        boxes = max(FEWEST_BOXES, MOST_BOXES // max(1, int((program.upper > 0).sum())))
-        return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=boxes)
-    first = solve(program, tolerance=TOLERANCE)
-    assert first is not None  # noqa: S101 - nothing released keeps every limit
-    if first.bound - first.gain <= COARSE * first.gain:
-        return first
-    again = solve(program, tolerance=TOLERANCE * first.gain)  # where limits are tiny, so must be the gap
-    return first if again is None or again.bound - again.gain > first.bound - first.gain else again
+def _unit(lines: int, number: int) -> Floats:
+    found = np.zeros(lines)
+    found[number] = 1.0
+    return found
 
 
-def _slopes(inputs: _Inputs) -> Floats:
-    """Return the factor of each line in the objective."""
-    return inputs.weights if inputs.objective == "epsilon" else inputs.weights * inputs.released
-
-
-def _refuse_unbounded(inputs: _Inputs, u: Floats | None) -> None:
-    """Refuse a plan in which an epsilon has no bound: a release with certainty keeps every limit."""
-    if u is None or inputs.cap is not None:
-        return
-    certain = [str(line) for line, one in zip(inputs.setting.lines, u.tolist(), strict=True) if one >= 1 - CERTAIN]
-    if certain:
-        raise PlanError(
-            f"must be given: the epsilon of {', '.join(certain[:5])} has no bound, because every limit holds even if "
-            "each value that is not sensitive is released",
-            key="cap",
-            fix="Say cap=5, which releases 99 of 100, or lower the limit.",
-        )
+def _ends_of(excess: Callable[[float], float], most: float, above: float = 0.0) -> tuple[float, float]:
+    """Return two neighbouring numbers up to `most`: the excess is at most `above` at the first, more at the second."""
+    if excess(most) <= above:
+        return most, most
+    low, high = where_it_ends(lambda number: excess(number) <= above, 0.0, most, HALVINGS)
+    return float(low), float(high)

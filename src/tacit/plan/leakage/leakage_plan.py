@@ -1,4 +1,21 @@
-"""A plan of leakage: the epsilons, what they let everybody learn, and how far from the best they can be."""
+"""A plan of leakage: the epsilons, what they let everybody learn, and how far from the best they can be.
+
+Guarantee   If two dependences are at most `distance` apart in total variation, and releases are made by the same coins,
+            then a mutual information between a target with `values` values and what is seen changes by at most
+            `largest_change(distance, values)` nats.
+Assumes     Total variation of the attributes that are involved; it is never larger than that of all attributes.
+Why         Let (X, Y) be target and what is seen under one dependence, (X', Y') under the other. What is seen is made
+            from attributes by the same coins, so the laws of (X, Y) and (X', Y') are at most d apart too, and can be
+            coupled with Pr[E = 1] <= d, where E says that the pairs differ. Then
+                H(X | Y) <= H(E) + H(X | Y, E) <= h(d) + (1 - d) H(X | Y, E = 0) + d log |X|
+            and where E = 0 the pairs are equal: (1 - d) H(X' | Y', E = 0) <= H(X' | Y', E) <= H(X' | Y').
+            So H(X | Y) <= H(X' | Y') + h(d) + d log |X|, and the same without Y and with the two exchanged. An
+            information is H(X) - H(X | Y), so it changes by at most twice that; and it never exceeds log |X|.
+            (h is the binary entropy. Where Pr[E = 1] < d, some equal pairs are counted as different at random, so that
+            the probability is d.)
+Reference   Fannes' inequality, in its classical form.
+Checked by  tests/unit/plan/test_leakage_plan.py.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +29,8 @@ import numpy as np
 from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
-from tacit.plan.leakage.changed_dependence import largest_change
-from tacit.plan.leakage.measures.measured_tables import MeasuredTables
-from tacit.plan.leakage.posterior_limit import largest_posterior
-from tacit.plan.leakage.setting import LeakageSetting, Limit
+from tacit.plan.leakage.informations import MeasuredTables
+from tacit.plan.leakage.setting import LeakageSetting, Limit, largest_posterior
 
 METHODS = {
     "convex": "a convex program",
@@ -159,7 +174,7 @@ class LeakagePlan:
             for line, u in zip(self.setting.lines, self.u.tolist(), strict=True)
         ]
         what = "weighted releases for each record" if self.objective == "releases" else "weighted sum of epsilons"
-        lines.append(f"Reaches {self.value:.6g} ({what}); nothing that is allowed reaches {self.gap:.2g} more.")
+        lines.append(f"Reaches {self.value:.6g} ({what}); no allowed plan reaches {self.gap:.2g} more.")
         lines += map(str, self.limits)
         if self.posterior is not None:
             lines.append(f"No outcome gives more than {self.posterior:.6g} of at most {self.most_sure:.6g}.")
@@ -198,3 +213,14 @@ def by_line(setting: LeakageSetting, numbers: Floats) -> dict[str, Any]:
     for line, number in pairs:
         found.setdefault(line.application, {})[line.attribute] = number
     return found
+
+
+def largest_change(distance: float, values: int) -> float:
+    """Return how much one mutual information can change, in nats.
+
+    >>> largest_change(0.0, 3), round(largest_change(0.01, 2), 4), round(largest_change(0.5, 2), 4)
+    (0.0, 0.1259, 0.6931)
+    """
+    d = min(max(distance, 0.0), 1.0)
+    entropy = 0.0 if d in (0.0, 1.0) else -d * math.log(d) - (1 - d) * math.log1p(-d)
+    return min(math.log(max(values, 1)), 2 * (entropy + d * math.log(max(values, 1))))

@@ -1,7 +1,4 @@
-"""What a plan of leakage is about, checked: who is shown what, what must not be learned, and by whom.
-
-Every refusal names the key, the rule, the value given and the fix. Nothing here looks at rows.
-"""
+"""What a plan of leakage is about, checked: who is shown what, what must not be learned, and by whom."""
 
 from __future__ import annotations
 
@@ -16,10 +13,16 @@ from tacit.amounts import LARGEST_EPSILON
 from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
-from tacit.plan.leakage.measures.convex_terms import Term, Terms, gathered
-from tacit.plan.leakage.measures.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
-from tacit.plan.leakage.measures.measured_tables import MEASURES, MeasuredTables
-from tacit.plan.leakage.measures.posterior_terms import PosteriorLimit, posterior_limit
+from tacit.plan.leakage.informations import MEASURES, MeasuredTables, Term, Terms, gathered
+from tacit.plan.leakage.outcomes import (
+    JointLimit,
+    PosteriorLimit,
+    ShownBy,
+    joint_limit,
+    posterior_limit,
+    safe_terms,
+    targets_for,
+)
 
 EVERYBODY = "everybody"
 
@@ -47,11 +50,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class LeakageSetting:
-    """Lines, protected attributes and limits. `joint` says how several lines are taken together.
+    """Lines, protected attributes and limits.
 
-    Under `joint` a coalition sees all its lines at once, and learns about all attributes of a limit together; otherwise
-    the informations between single lines and single attributes are added up, as in the paper, which misses what only
-    shows in several of either together. `coalitions` has the lines of all of them, also of those without a limit.
+    With `joint` a coalition sees all its lines at once, and learns about all attributes of a limit together. Otherwise
+    the informations between single lines and single attributes are added up, as in the paper; that misses what shows
+    only in several of them together. `coalitions` has the lines of each coalition, with a limit or without.
     """
 
     sensitive: Mapping[str, frozenset[Any]]
@@ -81,17 +84,13 @@ class LeakageSetting:
 
     def pair_terms(self, tables: MeasuredTables) -> Terms:
         """Return the convex terms of limits on sums over pairs."""
+        shown = [line.attribute for line in self.lines]
         terms = [
-            Term(
-                at,
-                number,
-                tables.table(target, self.lines[number].attribute),
-                tables.sensitive(self.lines[number].attribute),
-            )
+            Term(at, number, tables.table(target, shown[number]), tables.sensitive(shown[number]))
             for at, limit in enumerate(self.limits)
             for number in limit.lines
             for target in limit.about
-            if self.own or target != self.lines[number].attribute
+            if self.own or target != shown[number]
         ]
         return self._gathered(terms, tables)
 
@@ -109,10 +108,7 @@ class LeakageSetting:
         return [joint_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
 
     def posterior_limits(self, dependence: Dependence) -> list[PosteriorLimit]:
-        """Return how sure each coalition could become about each protected attribute, by all outcomes.
-
-        All that it sees counts, whatever limits on informations are about: it cannot look away from its own lines.
-        """
+        """Return how sure each coalition could become about each protected attribute, from all lines that it sees."""
         tables = replace(self, measure="value").tables(dependence)
         about = tuple(self.sensitive)
         return [posterior_limit(tables, about, self._by_attribute(lines)) for lines in self.coalitions.values()]
@@ -157,7 +153,7 @@ def checked_setting(
     shown: Iterable[str] | None = None,
     own: bool = True,
 ) -> LeakageSetting:
-    """Return what was asked, or refuse it. `shown` are attributes that are released beside the sensitive ones."""
+    """Return the setting, or refuse it. `shown` are attributes that are released beside the sensitive ones."""
     if not isinstance(dependence, Dependence):
         raise PlanError(
             f"must be a dependence, not {kind_of(dependence)}",
@@ -216,7 +212,7 @@ def checked_cap(cap: Any) -> float | None:
 
 
 def checked_weights(weights: Any, lines: tuple[ReleaseLine, ...]) -> Floats:
-    """Return the weight of each line: by attribute, or by application and attribute; 1 where nothing is said."""
+    """Return the weight of each line, given by attribute or by application and attribute; 1 by default."""
     if weights is None:
         return np.ones(len(lines))
     fix = 'Say weights={"arrival": 2, "leaving": 1}.'
@@ -343,3 +339,39 @@ def check_own(limits: Iterable[Limit], *, own: bool) -> None:
             given=own,
             fix=f"Limit each by itself: limit={{{several.about[0]!r}: {several.most:g}, ..}}.",
         )
+
+
+def checked_posterior(given: Any, setting: LeakageSetting, dependence: Dependence, *, drift: float) -> float | None:
+    """Return the largest probability that an outcome may give, or refuse one that cannot be planned or kept."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise PlanError("must be a probability", key="posterior", given=word_or_kind(given), fix="For instance 0.9.")
+    if not setting.joint:
+        raise PlanError(
+            "can only be planned for coalitions: it is about outcomes that somebody sees together",
+            key="posterior",
+            given=given,
+            fix="Say who pools what they see: coalitions=[[..]]. An application alone is a coalition too.",
+        )
+    if drift:
+        raise PlanError(
+            "cannot be planned together with a drift: what rare outcomes tell may change by any amount",
+            key="posterior",
+            given=given,
+            fix="Leave drift out, and ask plan.holds_for(..) after a change.",
+        )
+    before = largest_posterior(setting, dependence, np.zeros(len(setting.lines)))
+    if before > given:
+        raise PlanError(
+            f"must be at least {before:.4g}: so likely an attribute is sensitive before anything is shown",
+            key="posterior",
+            given=given,
+            fix="Choose a larger one, or protect values that are rarer.",
+        )
+    return float(given)
+
+
+def largest_posterior(setting: LeakageSetting, dependence: Dependence, u: Floats) -> float:
+    """Return how sure the surest outcome makes any coalition, by going through all of them."""
+    return max(float(limit.at(u[None])[0]) for limit in setting.posterior_limits(dependence))

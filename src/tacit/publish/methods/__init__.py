@@ -7,7 +7,6 @@ In reading order:
     perturbation    uniform perturbation
     sampled         a perturbed sample of each group
     groupwise       a retention for each size of a group
-    widths          how wide a mask must be
     masked          private counts, each masked by noise that grows with it
     masked_columns  the same for several columns: masks are multiplied
     intervals       how far from the truth what is published may be

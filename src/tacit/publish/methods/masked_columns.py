@@ -25,7 +25,7 @@ Why         Epsilon: all is made of x and of fresh noise. The criterion: let A l
             be clear, so that G is 0, and a any multiple. If a B = 0, the error is the whole count. Else |a y_A - c| <=
             lambda c says that f_i, hence X_i + e_i, lies in an interval [l, r l] with r = (1 + lambda) / (1 - lambda),
             or that its negative does: a mask of deviation kappa |X_i| + extra or more does so with probability at most
-            1 - delta (`publish/methods/widths.py`). Let i be not clear: N B + G is a sum of coins around B, whose
+            1 - delta (`publish/methods/masked.py`). Let i be not clear: N B + G is a sum of coins around B, whose
             deviation
             is at least that of N B, and which is as nearly normal as the mask of one record: the same bound holds.
             Averaged over x and the other columns this is the claim; nothing was assumed about how columns depend on
@@ -58,8 +58,7 @@ from tacit.noise.draws import uniform_below
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel
-from tacit.publish.methods.masked import Masked, moved
-from tacit.publish.methods.widths import PARTS
+from tacit.publish.methods.masked import PARTS, Masked, moved
 
 FINE: Final = 1 << 20  # parts of a record: sums of many are rounded by less than a part of a mask
 _FRACTIONS: Final = 1 << 32  # of a record: far finer than what is published

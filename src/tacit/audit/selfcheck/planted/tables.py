@@ -33,12 +33,11 @@ from tacit.arrays import Floats, Ints
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
-from tacit.publish.methods.masked import Masked, MaskLayout
+from tacit.publish.methods.masked import PARTS, Masked, MaskLayout, masks
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
 from tacit.publish.methods.method import Method
 from tacit.publish.methods.perturbation import perturb
 from tacit.publish.methods.sampled import Sampled
-from tacit.publish.methods.widths import PARTS, masks
 
 MULTIPLES: Final = np.linspace(0.7, 1.3, 61)
 

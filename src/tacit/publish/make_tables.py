@@ -1,4 +1,7 @@
-"""New versions of a table: rows that came later are perturbed and added to what is published already.
+"""Tables of perturbed rows, tables that satisfy the (lambda, delta) criterion, and new versions of both.
+
+Of the methods that keep the criterion the best is used, as far as public facts tell: the sizes of groups, the number of
+values, the promise. A version adds rows that came later, perturbed, to what is published already.
 
 Guarantee   A table that a session paid for grows only through a session of the same policy and data set, which charges
             the epsilon of a record again, before rows are opened; the new version says the sum. A table of plain rows
@@ -21,25 +24,211 @@ Checked by  tests/unit/publish/test_table_versions.py, tests/unit/publish/test_p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from fractions import Fraction
+from typing import Any, Final, cast
 
 import numpy as np
 
-from tacit.errors import PlanError, kind_of, sealed
-from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.amounts import as_share
+from tacit.arrays import Ints
+from tacit.errors import PlanError, kind_of, nearest, sealed, word_or_kind
+from tacit.publish.groups import Columns
+from tacit.publish.methods.criterion import Channel, Criterion, as_retention
 from tacit.publish.methods.groupwise import Groupwise
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
 from tacit.publish.methods.method import Method, PromisingMethod
-from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.perturbation import Uniform, retention_for
 from tacit.publish.methods.sampled import Sampled
 from tacit.publish.paid_tables import Choice, columns_for, published
 from tacit.publish.table import AGAIN, PaidAccount, PublishedTable
 from tacit.release.planner import yes_or_no
 from tacit.release.session import Session
 from tacit.rows.cells.row_names import name_of
+
+
+@sealed
+def perturbed(
+    rows: Any,
+    *,
+    public: Any,
+    sensitive: Any,
+    values: Any = None,
+    retention: Any = None,
+    epsilon: Any = None,
+    rho: Any = None,
+    groups: Any = None,
+    one_per: Any = None,
+    again: bool = False,
+) -> PublishedTable:
+    """Publish a table in which each record keeps its sensitive value with probability `retention`.
+
+    Args:
+        rows: a path or a frame of any kind; or a `Session`, whose policy then must allow it and whose budget pays.
+        public: the columns that are published as they are; they make personal groups.
+        sensitive: the column that is perturbed; several are perturbed jointly, as one.
+        values: every value that it may have; of several columns, a list for each. Of a session, its domain says it.
+        retention: the probability that a record keeps its value; or say what is promised instead:
+        epsilon: what one record may lose at most.
+        rho: a pair (rho1, rho2), see `retention_for`.
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
+        one_per: a public column that says which records hang together, such as a household: one record of each is
+            picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
+        again: publish it although another table about these columns was published; a session refuses it otherwise where
+            one of both promises a criterion. The certificate then says that no criterion is promised any more.
+    """
+    columns = columns_for(rows, public, sensitive, values)
+    choice = replace(uniform_choice(columns, retention, epsilon, rho), again=yes_or_no(again, AGAIN))
+    return published(rows, columns, choice, groups, one_per)
+
+
+def uniform_choice(columns: Columns, retention: Any = None, epsilon: Any = None, rho: Any = None) -> Choice:
+    """Return uniform perturbation with the retention that was given, or that follows from what is promised."""
+    method = Uniform(chosen_channel(columns, retention, epsilon, rho))
+    return Choice(method.epsilon, lambda sizes: method, promises=False)
+
+
+def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Channel:
+    """Return the perturbation with the retention that was given, or that follows from what is promised."""
+    values = math.prod(columns.shape)
+    if sum(one is not None for one in (retention, epsilon, rho)) != 1:
+        rule = "must be given, or one of epsilon and rho instead"
+        raise PlanError(rule, key="retention", fix="For instance retention=0.5.")
+    given = retention if retention is not None else retention_for(values, epsilon=epsilon, rho=rho)
+    return Channel(as_retention(given), values, columns.shape)
+
+
+BEST: Final = "best"
+
+
+def _masked(channel: Channel, asked: Criterion, bound: Fraction) -> Method:
+    return (MaskedColumns if channel.shape else Masked)(channel, asked)  # masks hide every frequency
+
+
+_MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], Method]]] = {
+    Masked.name: _masked,
+    Sampled.name: Sampled,
+    Groupwise.name: Groupwise,
+}
+METHODS: Final = (BEST, *_MAKERS)
+
+
+@sealed
+def reconstruction_private(
+    rows: Any,
+    *,
+    public: Any,
+    sensitive: Any,
+    values: Any = None,
+    retention: Any = None,
+    epsilon: Any = None,
+    rho: Any = None,
+    lam: Any,
+    delta: Any,
+    criterion: str = "exact",
+    method: str = "best",
+    largest_frequency: Any = 1,
+    groups: Any = None,
+    one_per: Any = None,
+    again: bool = False,
+) -> PublishedTable:
+    """Publish a table from which no frequency in a personal group can be estimated too well.
+
+    Args:
+        rows: a path or a frame of any kind; or a `Session`, whose policy then must allow it and whose budget pays.
+        public: the columns that are published as they are; they make personal groups.
+        sensitive: the column that is hidden. Of several, each is hidden, and so are all combinations of them.
+        values: every value that it may have; of several columns, a list for each. Of a session, its domain says it.
+        retention: the probability that a record keeps its value, which sets epsilon; or epsilon itself, or rho.
+        epsilon: what one record may lose at most.
+        rho: a pair (rho1, rho2), see `retention_for`.
+        lam: an error above `lam` times the true frequency is large enough.
+        delta: how likely such an error must be, on one side or the other.
+        criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should; masked
+            counts keep the exact one only.
+        method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
+        largest_frequency: a public bound on the frequency of any value of any sensitive column in any group; sampling
+            and retention use it.
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
+        one_per: a public column that says which records hang together, such as a household: one record of each is
+            picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
+        again: publish it although another table about these columns was published, which a session refuses otherwise.
+            The certificate then says that no criterion is promised any more.
+    """
+    columns = columns_for(rows, public, sensitive, values)
+    channel = chosen_channel(columns, retention, epsilon, rho)
+    choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
+    choice = replace(choice, again=yes_or_no(again, AGAIN))
+    return published(rows, columns, choice, groups, one_per)
+
+
+def private_choice(
+    channel: Channel, lam: Any, delta: Any, criterion: str = "exact", method: str = "best", largest_frequency: Any = 1
+) -> Choice:
+    """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
+    asked = Criterion(lam, delta, criterion, "together")
+    asked.check(channel)
+    chooser = method_chooser(channel, asked, method, _bound(largest_frequency))
+    return Choice(channel.epsilon, chooser, promises=True)
+
+
+def _bound(given: Any) -> Fraction:
+    bound = as_share(given, key="largest_frequency")
+    if not 0 < bound <= 1:
+        raise PlanError("must lie above 0 and at most 1", key="largest_frequency", given=given, fix="Leave it out.")
+    return bound
+
+
+def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fraction) -> Callable[[Ints], Method]:
+    """Return what chooses a method by the public sizes of groups."""
+    if method == BEST:
+        # masks follow the exact criterion, whatever bound is asked for
+        exact = replace(asked, how="exact")
+        every = [make(channel, exact if make is _masked else asked, bound) for make in _MAKERS.values()]
+        usable = [one for one in every if _can_be_used(one)]
+        if not usable:
+            every[0].check()
+        return lambda sizes: best_method(sizes, usable)
+    if method not in METHODS:
+        rule, fix = f"must be one of {', '.join(METHODS)}", nearest(str(word_or_kind(method)), METHODS)
+        raise PlanError(rule, key="method", given=word_or_kind(method), fix=fix)
+    named = _MAKERS[method](channel, asked, bound)
+    named.check()
+    return lambda sizes: named
+
+
+def _can_be_used(method: Method) -> bool:
+    try:
+        method.check()
+    except PlanError:  # it follows from public parameters alone
+        return False
+    return True
+
+
+def best_method(sizes: Ints, every: Sequence[Method]) -> Method:
+    """Return the method with the least expected error of the count of a value among all people; see `errors_of`."""
+    errors = errors_of(sizes, every)
+    return min(errors, key=lambda one: errors[one])
+
+
+def errors_of(sizes: Ints, every: Sequence[Method]) -> dict[Method, float]:
+    """Return the expected error of each method that can be used, if each value is as frequent as any other."""
+    errors: dict[Method, float] = {}
+    for one in every:
+        values = one.channel.values
+        # proving a retention for every size takes long: it is done only if it can be the best
+        if errors and one.least_error(sizes, values) >= min(errors.values()):
+            continue
+        try:
+            errors[one] = one.expected_error(sizes, values)
+        except PlanError:  # no sample, or no retention, is small enough; both follow from public sizes
+            continue
+    return errors
 
 
 @sealed

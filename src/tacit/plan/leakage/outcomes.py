@@ -1,10 +1,13 @@
-"""What several lines of release say together about protected attributes, and a convex function that is never less.
+"""What a coalition learns from all outcomes of its lines: information on average, and how sure the surest makes it.
 
 Guarantee   `JointLimit.at(u)` is the mutual information between the targets, all of them together, and everything that
             a coalition sees, in nats, by going through all outcomes. Where `targets_for` has put other targets in the
             place of those asked for, it is never below what was asked for. `safe_terms` are convex terms whose sum is
-            never below it.
-Assumes     Each line tosses its own coins: given all attributes, what is seen on one line does not hang on the others.
+            never below it. `PosteriorLimit.at(u)` is the largest probability that one of the targets is sensitive,
+            given any outcome that the coalition could see (each attribute shown with its value, or not). Both rise
+            (weakly) with each release probability.
+Assumes     Each line tosses its own coins: given all attributes, what is seen on one line is independent of the others.
+            For posteriors the dependence is the true one, and values count, whatever the measure.
 Why         Let A be the targets, X what is shown, Y what is seen of it: Y_in of attributes that are targets, Y_out of
             the others. Given A the two are independent, so I(A; Y) = I(A; Y_out) + H(Y_in | Y_out) - H(Y_in | A), and
             the last is a sum over attributes of the entropy of a coin where the value is not sensitive.
@@ -20,8 +23,15 @@ Why         Let A be the targets, X what is shown, Y what is seen of it: Y_in of
             exclusive or is the target, the last one counts in full, as it must.
             In each release probability by itself the joint information is convex and rises, since the channel is
             affine in it, and a channel with less noise shows more (data processing).
-Reference   Cover and Thomas, Elements of Information Theory, Theorems 2.5.2 and 2.8.1.
-Checked by  tests/unit/plan/test_leakage_terms.py.
+            Posteriors: fix what is seen of all attributes but one, shown with probability u. Without looking at that
+            one, the probability of the target is a mean over its outcomes, so that the largest over them is no less. A
+            value that is shown gives a probability that does not depend on u. Nothing shown gives (a - b u) /
+            (c - d u), which rises or falls in u throughout, and at u = 0 is that mean. Where it falls, it is below the
+            mean, so that some value is above it and decides; where it rises, so does the largest. So it rises in u
+            either way, with a jump at 0, where values begin to be shown. Outcomes that cannot happen do not count.
+Reference   Cover and Thomas, Elements of Information Theory, Theorems 2.5.2 and 2.8.1. Lee and Smith, Privacy Leakage
+            over Dependent Attributes in One-Sided Differential Privacy, Theorems 1-4.
+Checked by  tests/unit/plan/test_leakage_terms.py, tests/unit/plan/test_leakage_posterior.py.
 """
 
 from __future__ import annotations
@@ -34,12 +44,12 @@ import numpy as np
 
 from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.plan.leakage.measures.convex_terms import NOTHING, Mask, Term
-from tacit.plan.leakage.measures.measured_tables import MeasuredTables
+from tacit.plan.leakage.informations import NOTHING, Mask, MeasuredTables, Term
 
 MOST_OUTCOMES = 2**20  # cells of the joint of targets and outcomes
 MOST_KNOWN = 2**14  # cells of one convex term
-_AT_ONCE = 2**22  # cells of all points that are evaluated together
+_AT_ONCE = 2**22  # cells of all points that are evaluated together, for information
+_AT_ONCE_SURE = 2**20  # the same for posteriors
 
 ShownBy = Sequence[tuple[str, tuple[int, ...]]]
 """Attributes that a coalition sees, each with the lines that show it."""
@@ -59,17 +69,19 @@ class SeenValues:
 
     def hidden(self, u: Floats) -> Floats:
         """Return the chance that no line shows a value that is not sensitive, at each row of release probabilities."""
-        found: Floats = np.prod(1.0 - u[:, self.lines], axis=1)
-        return found
+        return np.asarray(np.prod(1.0 - u[:, self.lines], axis=1))
 
-    def through(self, found: Floats, hidden: Floats, axis: int) -> Floats:
-        """Return a joint with outcomes, on its last axis, in the place of the attribute's own axis."""
+    def through(self, found: Floats, hidden: Floats, axis: int, *, in_full: bool = False) -> Floats:
+        """Return a joint with outcomes, on its last axis, in the place of the attribute's own axis.
+
+        `in_full` leaves out the chance that a value is shown.
+        """
         values = np.moveaxis(found, axis, -1)
         shown = values[..., ~self.sensitive]
         chance = hidden.reshape((-1, *(1,) * (values.ndim - 2)))
         after = np.empty((len(hidden), *values.shape[1:-1], self.outcomes))
         after[..., -1] = values[..., self.sensitive].sum(axis=-1) + chance * shown.sum(axis=-1)
-        after[..., :-1] = (1.0 - chance)[..., None] * shown
+        after[..., :-1] = shown if in_full else (1.0 - chance)[..., None] * shown
         return after
 
 
@@ -121,16 +133,15 @@ class JointLimit:
             total = total - law[~shown.sensitive].sum() * (_surprise(hidden) + _surprise(1.0 - hidden))
         found = found.reshape((len(found), found.shape[1], -1))
         beside = _surprise(found).sum(axis=(1, 2)) - _surprise(found.sum(axis=2)).sum(axis=1)
-        in_all: Floats = np.maximum(total + beside, 0.0)
-        return in_all
+        return np.asarray(np.maximum(total + beside, 0.0))
 
 
 def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str], int]) -> tuple[str, ...]:
     """Return targets for what is learned about attributes together: it is the same for these, or never less."""
     if all(name in about for name in shown):
         return tuple(name for name in about if name in shown)
-    asked = math.prod(size(name) + (name in shown) for name in {*about, *shown})
-    return tuple(about) if asked <= MOST_OUTCOMES else tuple(shown)
+    outcomes = math.prod(size(name) + (name in shown) for name in {*about, *shown})
+    return tuple(about) if outcomes <= MOST_OUTCOMES else tuple(shown)
 
 
 def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit:
@@ -150,7 +161,7 @@ def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) ->
     own = tuple(seen.get(name) for name in targets)
     found = JointLimit(table, own, tuple(seen[name] for name in names[len(targets) :]))
     lines = 1 + max((line for _, each in shown for line in each), default=-1)
-    # what says nothing with everything shown says nothing at all: rounding would make a little of it
+    # what says nothing with everything shown says nothing at all; by rounding it would say a little
     return replace(found, tells=bool(found.at(np.ones((1, lines)))[0] > NOTHING))
 
 
@@ -182,11 +193,58 @@ def _information(cells: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         # logarithms apart: a product of small probabilities would be rounded to zero
         addends = np.where(cells > 0, cells * (np.log(cells) - np.log(rows) - np.log(columns)), 0.0)
-    found: Floats = np.maximum(addends.sum(axis=(1, 2)), 0.0)
-    return found
+    return np.asarray(np.maximum(addends.sum(axis=(1, 2)), 0.0))
 
 
 def _surprise(chances: Floats) -> Floats:
     """Return - p log p of each probability."""
-    found: Floats = -chances * np.log(np.where(chances > 0, chances, 1.0))
-    return found
+    return np.asarray(-chances * np.log(np.where(chances > 0, chances, 1.0)))
+
+
+@dataclass(frozen=True)
+class PosteriorLimit:
+    """Targets beside what one coalition sees: for each a table of sensitive or not, and an axis for each attribute."""
+
+    tables: tuple[Floats, ...]
+    seen: tuple[SeenValues, ...]
+
+    @property
+    def lines(self) -> frozenset[int]:
+        """All lines that the coalition sees."""
+        return frozenset(line for one in self.seen for line in one.lines)
+
+    def at(self, u: Floats) -> Floats:
+        """Return the largest probability at each row of release probabilities."""
+        cells = 2 * int(np.prod([max(one.outcomes, len(one.sensitive)) for one in self.seen], initial=1))
+        size, found = max(1, _AT_ONCE_SURE // cells), np.zeros(len(u))
+        for start in range(0, len(u), size):
+            some = u[start : start + size]
+            found[start : start + size] = np.max([self._of(table, some) for table in self.tables], axis=0)
+        return found
+
+    def _of(self, table: Floats, u: Floats) -> Floats:
+        joint = np.broadcast_to(table, (len(u), *table.shape))
+        for one in self.seen:
+            joint = one.through(joint, one.hidden(u), axis=2)
+        joint = joint.reshape((len(u), 2, -1))
+        total = joint.sum(axis=1)
+        return np.asarray(np.where(total > 0, joint[:, 0] / np.where(total > 0, total, 1.0), 0.0).max(axis=1))
+
+
+def posterior_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> PosteriorLimit:
+    """Return how sure a coalition could become of each of some attributes; tables must be by value."""
+    names = [name for name, _ in shown]
+    seen = tuple(SeenValues(tables.sensitive(name), lines) for name, lines in shown)
+    cells = int(np.prod([float(tables.size(name) + 1) for name in names], initial=2.0))
+    if cells > MOST_OUTCOMES:
+        raise PlanError(
+            f"can be planned for at most {MOST_OUTCOMES:,} outcomes of a coalition",
+            key="posterior",
+            given=cells,
+            fix="Assume smaller coalitions, merge rare values, or leave posterior out of the plan.",
+        )
+    found = []
+    for target in about:
+        table, hidden = tables.table(target, *names), tables.sensitive(target)
+        found.append(np.stack([table[hidden].sum(axis=0), table[~hidden].sum(axis=0)]))
+    return PosteriorLimit(tuple(found), seen)

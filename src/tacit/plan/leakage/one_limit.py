@@ -3,18 +3,18 @@
 Guarantee   `solve_one` returns release probabilities that keep the limit by evaluation, and a bound that no allowed sum
             of epsilons exceeds. None where a line is not shaped as assumed; then nothing is claimed.
 Assumes     One limit, on a sum of convex functions g, one of each line. With m(u) = (1 - u) g'(u) / weight, each m may
-            fall first, then rises and then falls: that is checked, cell by cell, and not taken for granted.
+            fall first, then rises and then falls: that is checked, cell by cell.
 Why         In what a line costs, c = g(u), its epsilon times its weight has the slope 1 / m(u). So every best point has
             one t with: lines at zero have m >= t, lines at their upper bound m <= t, and all others m = t. A line that
-            has m = t where m falls gains more from more; of two such lines one could take from the other, so there is
-            at most one. For t between t1 and t2 a line is therefore in one of a few short ranges (`_Options`): at zero;
-            low, where m rises; at its upper bound; and, one line at most, between (in a piece of where m falls).
-            On a range that costs up to `most` and is worth `worth` there, m <= t2: being worth `worth - d / t2` is the
-            best that costing d less can do. So all ranges together are worth at most the sum of `worth`, less 1 / t2
-            for each unit by which the sum of `most` exceeds the limit; and it exceeds it by no more than the ranges
-            are wide. The best choice of ranges is found by going through the lines and keeping those sums that no
-            other beats in both cost and worth. Intervals of t cover everything; they are cut until bound and best
-            meet, which happens at the square of their width.
+            has m = t where m falls gains the more, the more it takes; of two such lines one could take from the other,
+            so there is at most one. For t between t1 and t2 a line is therefore in one of a few short ranges
+            (`_Options`): at zero; low, where m rises; at its upper bound; and, one line at most, between (in a piece of
+            where m falls). A range costs up to `most`, and is worth `worth` there. On it m <= t2, so that what costs d
+            less is worth at most `worth - d / t2`. So all ranges together are worth at most the sum of `worth`, less
+            1 / t2 for each unit by which the sum of `most` exceeds the limit; and it exceeds it by no more than the
+            ranges are wide. The best choice of ranges is found line by line, with those sums that no other beats in
+            both cost and worth. Intervals of t cover everything; they are cut until bound and best meet, which happens
+            at the square of their width.
             g, g', g'' and g''' rise: the k-th derivative is a mean of a^k / (1 - u a)^(k - 1) over a, less the same of
             the mean of a, and that function of a is convex (Jensen). So numbers at the ends of a cell enclose m on it,
             and the slope of m up to the square of its width.
@@ -27,21 +27,23 @@ from __future__ import annotations
 import heapq
 import itertools
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
-from tacit.plan.leakage.measures.convex_terms import NOTHING, Mask
-from tacit.plan.leakage.optimisers.convex_program import ConvexProgram, Solved
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved, around_the_least, epsilons, where_it_ends
+from tacit.plan.leakage.informations import NOTHING, Mask
 
 Places = npt.NDArray[np.intp]
 _Roots = list[tuple[Floats, Floats]]
 
 CELLS = 256  # of a line, evenly in epsilon, on which shapes are checked
-ZOOMS, ZOOM_CELLS = 5, 24  # rounds in which the place where m turns is looked at more closely
+ZOOMS, ZOOM_CELLS = 5, 24  # rounds in which the place where m turns is found more closely
 HALVINGS = 44
-MOST_SUMS = 3_000  # that are kept; of more, neighbours are taken together, each at its best
+MOST_SUMS = 3_000  # of more, neighbours are taken together, each at its best
+PRICE_STEPS = 40
 ROOM = 1e-12  # of rounding
 PIECES = 600  # of the ranges between, over all lines
 LOW, TOP, ZERO, BETWEEN = range(4)  # and what is larger is another piece of the ranges between
@@ -52,7 +54,7 @@ def solve_one(program: ConvexProgram, *, tolerance: float, most_intervals: int) 
     costs = program.terms.each(program.upper)[0]
     live = (costs > NOTHING) & (program.upper > 0) & (program.gain > 0)
     u = program.upper.copy()  # what costs nothing, or gains nothing, stays where it may be
-    free = float(program.gain[~live] @ -np.log1p(-u[~live]))
+    free = float(program.gain[~live] @ epsilons(u[~live]))
     if not live.any():
         return Solved(u, free, free)
     lines = _CostlyLines.of(program, live)
@@ -62,7 +64,7 @@ def solve_one(program: ConvexProgram, *, tolerance: float, most_intervals: int) 
     u[live] = found.u
     if not program.is_allowed(u):  # by the rounding of sums alone
         u[live] = found.u * (1.0 - ROOM)
-    reached = float(program.gain @ -np.log1p(-u))
+    reached = float(program.gain @ epsilons(u))
     return Solved(u, reached, max(reached, free + found.bound)) if program.is_allowed(u) else None
 
 
@@ -96,7 +98,7 @@ class _CostlyLines:
 
     @classmethod
     def of(cls, program: ConvexProgram, live: Mask) -> _CostlyLines | None:
-        terms = program.terms.kept(np.ones(1, dtype=bool), live)
+        terms = program.terms.part(np.ones(1, dtype=bool), live)
         own = ConvexProgram(program.gain[live], terms, program.limits, program.lower[live], program.upper[live])
         turning = _turning(own)
         if turning is None:
@@ -109,13 +111,12 @@ class _CostlyLines:
         return float(self.program.limits[0])
 
     def cost(self, u: Floats) -> Floats:
-        found: Floats = self.program.terms.each(u)[0]
-        return found
+        return np.asarray(self.program.terms.each(u)[0])
 
     def worth(self, u: Floats) -> Floats:
-        return -self.program.gain * np.log1p(-u)
+        return self.program.gain * epsilons(u)
 
-    def roots(self, t: float) -> list[tuple[Floats, Floats]]:
+    def roots(self, t: float) -> _Roots:
         """Return between which two numbers m reaches t: where it falls first, where it rises, where it falls again.
 
         Where it does not reach t on a stretch, both are the end of the stretch at which m is nearer to it.
@@ -129,11 +130,7 @@ class _CostlyLines:
 
     def _root(self, t: float, low: Floats, high: Floats, at_low: Floats, at_high: Floats) -> tuple[Floats, Floats]:
         """Return the root between where m is low and where it is high, from both sides, in the order of u."""
-        below, above = low, high
-        for _ in range(HALVINGS):
-            middle = 0.5 * (below + above)
-            is_below = _ratio(self.program, middle) <= t
-            below, above = np.where(is_below, middle, below), np.where(is_below, above, middle)
+        below, above = where_it_ends(lambda u: _ratio(self.program, u) <= t, low, high, HALVINGS)
         below, above = np.where(at_low >= t, low, below), np.where(at_low >= t, low, above)
         below, above = np.where(at_high <= t, high, below), np.where(at_high <= t, high, above)
         return np.minimum(below, above), np.maximum(below, above)
@@ -141,25 +138,21 @@ class _CostlyLines:
 
 def _ratio(program: ConvexProgram, u: Floats) -> Floats:
     """Return m: what one more unit of worth costs."""
-    found: Floats = (1.0 - u) * program.terms.with_slopes(u)[1][0] / program.gain
-    return found
+    return np.asarray((1.0 - u) * program.terms.with_slopes(u)[1][0] / program.gain)
 
 
-def _turning(program: ConvexProgram) -> list[tuple[Floats, Floats]] | None:
-    """Return where m stops to fall and begins to rise, and where it stops to rise and begins to fall, for certain.
-
-    None if it turns more often.
-    """
-    zero, end = np.zeros_like(program.upper), -np.log1p(-program.upper)
+def _turning(program: ConvexProgram) -> _Roots | None:
+    """Return intervals in which m certainly turns from falling to rising, and back; None if it turns more often."""
+    zero, end = np.zeros_like(program.upper), epsilons(program.upper)
     rises, falls = _signs(program, zero, end, CELLS)
     number = np.arange(CELLS)[:, None]
     falling = falls.all(axis=0)
-    # where it falls throughout there is nothing but the last stretch
+    # where it falls throughout there is only the last stretch
     first = np.where(falling, 0, (~falls).argmax(axis=0))
     last = np.where(falling, 0, CELLS - (~falls[::-1]).argmax(axis=0))
     width = end / CELLS
     _, slope, bend = program.terms.with_curvatures(-np.expm1(-first * width))
-    # where no cell rises for certain, a short rise may be hidden at the beginning of what is not certain
+    # where no cell certainly rises, a short rise may be hidden where the uncertain cells begin
     hidden = np.where(np.exp(-first * width) * bend[0] > slope[0], first, last)
     begins = np.where(rises.any(axis=0), rises.argmax(axis=0), hidden)
     ends = np.where(rises.any(axis=0), CELLS - rises[::-1].argmax(axis=0), hidden)
@@ -180,7 +173,7 @@ def _turning(program: ConvexProgram) -> list[tuple[Floats, Floats]] | None:
 
 
 def _signs(program: ConvexProgram, start: Floats, stop: Floats, cells: int) -> tuple[Mask, Mask]:
-    """Return on which cells between two epsilons m rises, and on which it falls, for certain."""
+    """Return on which cells between two epsilons m certainly rises, and on which it certainly falls."""
     cuts = [-np.expm1(-(start + share * (stop - start))) for share in np.linspace(0, 1, 2 * cells + 1)]
     u, (slope, bend, more) = np.stack(cuts), _derivatives(program, cuts)
     low, middle, high = slice(None, -1, 2), slice(1, None, 2), slice(2, None, 2)
@@ -196,10 +189,10 @@ def _signs(program: ConvexProgram, start: Floats, stop: Floats, cells: int) -> t
 def _derivatives(program: ConvexProgram, cuts: list[Floats]) -> tuple[Floats, Floats, Floats]:
     """Return the first three derivatives of what each line costs, at each cut."""
     terms, found = program.terms, []
+    mass = terms.prior[0] * terms.share[0]
     for u in cuts:
         _, slope, bend = terms.with_curvatures(u)
         rest, left = 1.0 - u[:, None] * terms.share[0], 1.0 - u * terms.released
-        mass = terms.prior[0] * terms.share[0]
         third = (mass * (terms.share[0] / rest) ** 2).sum(axis=1) - (terms.released / left) ** 2 * mass.sum(axis=1)
         found.append((slope[0], bend[0], np.maximum(third, 0.0)))
     first, second, third = (np.stack(each) for each in zip(*found, strict=True))
@@ -208,7 +201,7 @@ def _derivatives(program: ConvexProgram, cuts: list[Floats]) -> tuple[Floats, Fl
 
 @dataclass(frozen=True)
 class _Options:
-    """What each line may do for t in an interval: (options, lines), not a number where it may not do that."""
+    """The ranges in which each line may be for t in an interval: (options, lines), nan where it may not be there."""
 
     most: Floats  # the largest cost
     worth: Floats  # what it is worth there
@@ -236,10 +229,10 @@ class _Options:
         # where m turns it may be a little above t2
         above = np.where(may_low & (high > ridge.start), ridge.most, 0.0)
         above = np.maximum(above, np.where(may_low & (low < bottom.stop), bottom.most, 0.0))
-        no = np.where(allowed, 0.0, np.nan)
+        excluded = np.where(allowed, 0.0, np.nan)
         room = float(width[LOW].sum() + width[BETWEEN:].max(initial=0.0))  # only one is between
         worth = np.stack([lines.worth(end) for end in ends])
-        return cls(most + no, worth + no, room, 1.0 / max(t2, float(above.max())))
+        return cls(most + excluded, worth + excluded, room, 1.0 / max(t2, float(above.max())))
 
 
 @dataclass
@@ -290,7 +283,7 @@ class _IntervalSearch:
         return bound
 
     def _try(self, chosen: Places, t: float) -> None:
-        """Let lines be where a choice has them, and one take what is left of the limit."""
+        """Put lines where a choice has them, and give one what is left of the limit."""
         (_, (low, _), (left, _)), top = self._at(t), self.lines.program.upper
         u = np.choose(np.minimum(chosen, BETWEEN), [low, top, np.zeros_like(top), left])
         between = np.flatnonzero(chosen >= BETWEEN)
@@ -300,19 +293,17 @@ class _IntervalSearch:
             rest = self.lines.limit * (1.0 - ROOM) - float(cost.sum() - cost[taker])
             if rest < 0:
                 continue
-            start, stop = np.zeros_like(u), self.lines.program.upper
-            if self.lines.cost(stop)[taker] > rest:
-                for _ in range(HALVINGS):
-                    middle = 0.5 * (start + stop)
-                    fits = self.lines.cost(middle)[taker] <= rest
-                    start, stop = (middle, stop) if fits else (start, middle)
-            else:
-                start = stop
-            there = u.copy()
-            there[taker] = start[taker]
+            there, end = u.copy(), top
+            if self.lines.cost(top)[taker] > rest:
+                fits = partial(self._fits, taker, rest)
+                end, _ = where_it_ends(fits, np.zeros_like(u), top, HALVINGS)
+            there[taker] = end[taker]
             value = float(self.lines.worth(there).sum())
             if value > self.reached and self.lines.program.is_allowed(there):
                 self.best, self.reached = there, value
+
+    def _fits(self, line: np.intp | int, rest: float, u: Floats) -> bool:
+        return bool(self.lines.cost(u)[line] <= rest)
 
 
 def _cut(t1: float, t2: float) -> float:
@@ -330,12 +321,12 @@ class _CostFrontier:
     parent: Places
     option: Places
 
-    def kept(self, fits: Mask) -> _CostFrontier:
+    def at(self, fits: Mask | Places) -> _CostFrontier:
         return _CostFrontier(self.cost[fits], self.worth[fits], self.parent[fits], self.option[fits])
 
 
 def _best_sums(options: _Options, limit: float, enough: float) -> tuple[float, Places | None]:
-    """Return the most that a choice of ranges is worth, at most, and that choice; not those worth `enough` or less."""
+    """Return a bound on what a choice of ranges is worth, and the best choice unless that is worth `enough` or less."""
     lines = options.most.shape[1]
     size = limit + float(np.nansum(np.abs(options.most)))
     budget = limit + options.room + ROOM * size
@@ -363,7 +354,7 @@ def _best_sums(options: _Options, limit: float, enough: float) -> tuple[float, P
             bounds = after.bounds(made, number + 1)
             hopeless = bounds <= enough
             skipped = max(skipped, float(bounds[hopeless].max(initial=-np.inf)))
-            found.append(_unbeaten(made.kept(~hopeless)))
+            found.append(_unbeaten(made.at(~hopeless)))
         plain, mixed = found
         steps.append((plain, mixed))
     best, choice = skipped, None
@@ -405,14 +396,8 @@ class _After:
         def dual(price: float) -> float:
             return float(np.nanmax(worth - price * most, axis=0).sum()) + price * limit
 
-        low, high = options.price, options.price
-        while dual(2 * high) < dual(high) and high < 1e15:
-            high *= 2
-        high *= 2
-        for _ in range(40):
-            left, right = low + (high - low) / 3, high - (high - low) / 3
-            low, high = (low, right) if dual(left) <= dual(right) else (left, high)
-        prices = np.array([options.price, 0.5 * (low + high), *(0.5 * (low + high) * np.array([0.9, 0.97, 1.03, 1.1]))])
+        best = 0.5 * sum(around_the_least(dual, options.price, options.price, PRICE_STEPS))
+        prices = np.array([options.price, *(best * np.array([1.0, 0.9, 0.97, 1.03, 1.1]))])
         surplus = np.nanmax(worth[:, :, None] - prices * most[:, :, None], axis=0)
         ends = np.concatenate([np.cumsum(surplus[::-1], axis=0)[::-1], np.zeros((1, len(prices)))])
         least = np.concatenate([np.cumsum(np.nanmin(most, axis=0)[::-1])[::-1], np.zeros(1)])
@@ -420,7 +405,7 @@ class _After:
         return cls(prices, ends, least, budget, whole)
 
     def bounds(self, sums: _CostFrontier, number: int) -> Floats:
-        """Return what each sum can become with the lines from a number on; minus infinity if too dear."""
+        """Return what each sum can become with the lines from a number on; minus infinity if that costs too much."""
         each = sums.worth[:, None] - self.prices * sums.cost[:, None] + self.surplus[number] + self.whole
         dear = sums.cost + self.cheapest[number] > self.budget
         return np.where(dear, -np.inf, each.min(axis=1) if len(each) else np.empty(0))
@@ -433,7 +418,7 @@ def _unbeaten(sums: _CostFrontier) -> _CostFrontier:
     order = np.lexsort((-sums.worth, sums.cost))
     worth = sums.worth[order]
     before = np.concatenate([[-np.inf], np.maximum.accumulate(worth)[:-1]])
-    found = sums.kept(order[worth > before])  # type: ignore[arg-type]
+    found = sums.at(order[worth > before])
     if len(found.cost) <= MOST_SUMS:
         return found
     together = -(-len(found.cost) // MOST_SUMS)
