@@ -73,7 +73,7 @@ def test_dates_are_drawn_as_dates(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = charts.monitor_chart(place_history(monkeypatch, start="2024-03-01", every="1 day"))
     bands = data_of(drawn)[0]
     assert bands[1]["from"] == pd.Timestamp("2024-03-02").timestamp() * 1000
-    assert bands[1]["said"] == "2024-03-02"
+    assert bands[1]["text"] == "2024-03-02"
     assert "2024-03-01" in chart_svg(drawn)
 
 
