@@ -18,7 +18,6 @@ from tacit.errors import PlanError, TacitError, safe_cause, sealed
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import PlanningFault, resolve
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
-from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import Policy, as_policy
 
 
@@ -130,7 +129,7 @@ class Explanation:
         is_exact = self.plan.rmse == 0 and self.gain != math.inf
         policy = self.plan.policy
         lines += [
-            *([] if policy.person is None else [f"  of each person ({policy.person}) {rows_in_words(policy)}"]),
+            *([] if policy.person is None else [f"  of each person ({policy.person}) {policy.rows_in_words}"]),
             error + (f" (exact, {self.plan.about})" if is_exact else ""),
             f"  plain differential privacy ({policy.plain_form}) at the same epsilon: {self._plain_words()}",
             *(f"  {cost.words}" for cost in self.knowledge),

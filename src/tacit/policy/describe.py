@@ -1,28 +1,27 @@
 """A policy in plain words, for the person who has to sign it: `tacit check`.
 
-Every example is a pair of whole records and was asked of the policy itself (`Policy.has_edge`) before it is shown, so
-that the words cannot drift away from the edges. Nothing goes through the domain value by value: a domain of 10^12
-records or 41,270 items is described as quickly as a small one.
+Every example is a pair of whole records, and `Policy.has_edge` decides about it before it is shown, so that the words
+always agree with the edges. Nothing goes through the domain value by value: a domain of 10^12 records or 41,270 items
+is described as quickly as a small one.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Domain
+from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.chains import distance
 from tacit.policy.edges.shapes import Absence, axes_of
 from tacit.policy.knowledge import Known
-from tacit.policy.pair import record_words
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
-from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly
+from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly, plain
 
 _MOST_EXAMPLES: Final = 12  # of each kind
 _WIDTH: Final = 100
@@ -35,8 +34,8 @@ class Example:
     """Two records, and whether somebody with the first must look almost as if they had the second.
 
     Records are given by attribute, ready for JSON: cells and sets of items are lists, None is "not in the data".
-    `times` is how many times the epsilon is surely enough: 1 for a secret edge, more for a chain of edges, None if no
-    chain exists or none is known. `told_apart`: surely no chain exists, so that nothing at all is promised.
+    `times` is a number of epsilons that is enough: 1 for a secret edge, more for a chain of edges, None if no chain
+    exists or none is known. `told_apart`: no chain exists, so nothing is promised.
     """
 
     hidden: Fields | None
@@ -48,14 +47,7 @@ class Example:
 
     def document(self) -> dict[str, Any]:
         """Return the example as plain data."""
-        return {
-            "hidden": self.hidden,
-            "cover": self.cover,
-            "protected": self.protected,
-            "reason": self.reason,
-            "times": self.times,
-            "told_apart": self.told_apart,
-        }
+        return asdict(self)
 
 
 def protected_examples(policy: Policy) -> list[Example]:
@@ -73,7 +65,7 @@ def protected_examples(policy: Policy) -> list[Example]:
             if not candidate.family.has_edge(policy.domain, *records):
                 continue  # true, but for the reason of another family
         reason = candidate.if_protected if protected else candidate.if_not
-        known = any((e.hidden, e.cover) == (candidate.hidden, candidate.cover) for e in found)
+        known = any((one.hidden, one.cover) == (candidate.hidden, candidate.cover) for one in found)
         if reason and not known and sum(e.protected == protected for e in found) < _MOST_EXAMPLES:
             times, apart = (1, False) if protected else _through_a_chain(policy, *sides)
             found.append(Example(candidate.hidden, candidate.cover, protected, reason, times, apart))
@@ -81,9 +73,9 @@ def protected_examples(policy: Policy) -> list[Example]:
 
 
 def _through_a_chain(policy: Policy, hidden: Any, cover: Any) -> tuple[int | None, bool]:
-    """Return how many edges the shortest chain has, if one is known, and whether there surely is none.
+    """Return the number of edges of a shortest chain, if one is known, and whether there surely is none.
 
-    If a known fact may change, nothing is claimed: the data sets in the middle of a chain would have to fit the fact.
+    If a known fact may change, nothing is claimed: the data sets between the ends of a chain would have to fit it.
     """
     if policy.coupling_facts:
         return None, False
@@ -96,7 +88,7 @@ def _through_a_chain(policy: Policy, hidden: Any, cover: Any) -> tuple[int | Non
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with the points below it, or a paragraph where it has none; `warns`: it is about what is not kept."""
+    """A heading with points, or a paragraph without any; `warns`: it is about what is not protected."""
 
     heading: str
     points: tuple[str, ...] = ()
@@ -119,16 +111,17 @@ def describe(policy: Policy) -> str:
 
 
 def description(policy: Policy) -> list[Section]:
-    """Return the description as data: what the policy is about, and each heading that has something below it."""
+    """Return the description as data: what the policy is about, and each heading that has points."""
     examples = protected_examples(policy)
 
     def listed(wanted: Callable[[Example], bool]) -> tuple[str, ...]:
         return tuple(_example_in_words(policy, example) for example in examples if wanted(example))
 
-    about = (
-        f"Policy {policy.name}: {_many(len(policy.domain), 'attribute')}, {_size_in_words(policy.domain)}. "
-        f"{person_in_words(policy)}."
-    )
+    owners = f"A person is all rows with the same {policy.person}: {policy.rows_in_words}"
+    if policy.person is None:
+        owners = "Each row is one person" + (f", with the items in {policy.item}" if policy.item is not None else "")
+    attributes = _many(len(policy.domain), "attribute")
+    about = f"Policy {policy.name}: {attributes}, {_size_in_words(policy.domain)}. {owners}."
     sections = [
         Section("What is protected", tuple(protections(policy))),
         Section(
@@ -160,57 +153,29 @@ def protections(policy: Policy) -> list[str]:
     """Say what is protected, one sentence for each family of secrets, and one for taking part if it is secret."""
     absence = Absence() in policy.absences and not policy.coupling_facts
     families = dict.fromkeys(policy.secrets.families())
-    said = []
+    promises = []
     for family in families:
         why = family.why_empty(policy.domain)
         promise = family.promise(policy.domain).words(absence=absence)
-        said.append(f"nothing by `{family.called}`: {why}" if why else promise)
+        promises.append(f"nothing by `{family.called}`: {why}" if why else promise)
     if policy.presence == "secret" and TakingPart() not in families:
-        said.append("taking part: somebody in the data looks like somebody who is not in it, and the other way round")
-    return said
-
-
-def person_in_words(policy: Policy) -> str:
-    """Say about whom the policy is."""
-    if policy.person is None:
-        return "Each row is one person" + (f", with the items in {policy.item}" if policy.item is not None else "")
-    return f"A person is all rows with the same {policy.person}: {rows_in_words(policy)}"
-
-
-def rows_in_words(policy: Policy) -> str:
-    """Say which rows of a person count, where a person is named."""
-    many, by = policy.per_person, policy.order
-    chosen = "chosen as at random" if by is None else f"the first by {by}"
-    if many == 1 and any(attribute.is_set for attribute in policy.domain.values()):
-        items = "items" if policy.item is None else f"items in {policy.item}"
-        return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {chosen}"
-    counted = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
-    once = "" if many == 1 else "; in counts, each person once in each cell"
-    return f"{counted}, {chosen}; other rows are left out{once}"
-
-
-def of_the_rows_counted(policy: Policy) -> str:
-    """Say about which rows a number or an interval is exact."""
-    if policy.person is None:
-        return "of the rows that the domain keeps, with the values it gives them"
-    many, by = policy.per_person, policy.order
-    if many == 1 and any(attribute.is_set for attribute in policy.domain.values()):
-        return f"of what counts of each {policy.person}, with the values that the domain gives"
-    some = "one that fits" if many == 1 else f"up to {many:,} that fit"
-    chosen = "chosen as at random" if by is None else f"the first by {by}"
-    return f"of the rows that count (of each {policy.person} {some} the domain, {chosen})"
+        promises.append(
+            "taking part: somebody in the data looks like somebody who is not in it, and the other way round"
+        )
+    return promises
 
 
 def public_facts(policy: Policy) -> list[str]:
     """Say what the policy declares to be public."""
-    said = ["this policy: the attributes, the values they may have, and what is secret"]
+    facts = ["this policy: the attributes, the values they may have, and what is secret"]
     if not policy.absences:
-        said.append("who is in the data, and how many they are (presence is public)")
-    said.extend(fact.words() for fact in dict.fromkeys(policy.known))
+        facts.append("who is in the data, and how many they are (presence is public)")
+    facts.extend(fact.words() for fact in dict.fromkeys(policy.known))
     loose = _unprotected(policy)
     if loose and _setting(policy).certain:
-        said.append(f"{listed_briefly(loose)}: no secret mentions {_it(loose)}, so a release may give exact answers")
-    return said
+        them = "it" if len(loose) == 1 else "them"
+        facts.append(f"{listed_briefly(loose)}: no secret mentions {them}, so a release may give exact answers")
+    return facts
 
 
 def _setting(policy: Policy) -> PolicyContext:
@@ -222,50 +187,50 @@ def warnings(policy: Policy) -> list[str]:
     """Say what the policy does not do although one might expect it."""
     domain = policy.domain
     families = tuple(dict.fromkeys(policy.secrets.families()))
-    said = []
+    found = []
     if Everything() not in families:
         alone = "" if len(families) == 1 else "By itself, "
-        said = [alone + sentence for family in families for sentence in _family_warnings(family, policy)]
+        found = [alone + sentence for family in families for sentence in _family_warnings(family, policy)]
     elif len(families) > 1:
-        said.append("`everything` includes every other family; the others change nothing.")
+        found.append("`everything` includes every other family; the others change nothing.")
     loose = _unprotected(policy) if policy.shapes else []  # without any shape only taking part is a secret
     if loose:
         learnt = "may be released exactly" if _setting(policy).certain else "is not protected by any of them"
-        said.append(
+        found.append(
             f"No secret mentions {listed_briefly(loose, 'or')}: {'it' if len(loose) == 1 else 'each'} {learnt}."
         )
     if not policy.absences:
-        said.append(
+        found.append(
             "Taking part is not protected: who is in the data and how many they are may be published. "
             "Write `presence: secret` to change that."
         )
     elif policy.presence == "secret":
         alike = Everything() in families or policy.coupling_facts  # at the epsilon itself; not claimed under knowledge
-        said.append(
+        found.append(
             "Taking part is protected in both directions, so the number of people is blurred like any other count"
             + ("." if alike else ", and any two records look alike at twice the epsilon at most, by way of absence.")
         )
     if policy.person is None:
-        said.append(
+        found.append(
             "Each row counts as one person; if a person may own several rows, name the column: `person: ..`. Otherwise "
             "every row is protected by itself, and the rows of one person add up."
         )
-    said.extend(_coupled_people(policy))
+    found.extend(_coupled_people(policy))
     dropping = [name for name, attribute in domain.attributes if attribute.dropped == "unexpected"]
     if dropping:
-        said.append(
+        found.append(
             f"Rows with an unexpected value in {listed_briefly(dropping, 'or')} are dropped, and dropped rows are "
             "outside the promise. Declare `otherwise` to keep them."
         )
     clipped = [name for name, attribute in domain.attributes if attribute.dropped == "unreadable"]
     if clipped:
-        said.append(
+        found.append(
             f"In {listed_briefly(clipped)}, `otherwise: clip` keeps numbers out of range only: rows with a missing or "
             "unreadable value there are still dropped, and dropped rows are outside the promise. A value as "
             "`otherwise` keeps them."
         )
-    said.extend(note for name, attribute in domain.attributes for note in attribute.notes(name))
-    return list(dict.fromkeys(said))
+    found.extend(note for name, attribute in domain.attributes for note in attribute.notes(name))
+    return list(dict.fromkeys(found))
 
 
 def _coupled_people(policy: Policy) -> Iterator[str]:
@@ -309,12 +274,9 @@ def _all_candidates(policy: Policy, base: Fields) -> Iterator[ExamplePair]:
 
 
 def _example_in_words(policy: Policy, example: Example) -> str:
-    changed = [
-        name
-        for name in policy.domain
-        if example.hidden is None or example.cover is None or example.hidden[name] != example.cover[name]
-    ]
-    hidden, cover = (_record_in_words(policy.domain, side, changed) for side in (example.hidden, example.cover))
+    sides = (example.hidden, example.cover)
+    changed = [name for name in policy.domain if None in sides or sides[0][name] != sides[1][name]]  # type: ignore[index]
+    hidden, cover = (_fields_in_words(policy.domain, side, changed, MOST_NAMES) for side in sides)
     link = "looks like" if example.protected else "can be distinguished from"
     reason = example.reason
     if not example.protected and example.times is not None:
@@ -324,27 +286,27 @@ def _example_in_words(policy: Policy, example: Example) -> str:
     return f"{hidden} {link} {cover} ({reason})"
 
 
-def _record_in_words(domain: Domain, record: Fields | None, names: Iterable[str]) -> str:
-    if record is None:
+def _fields_in_words(domain: Domain, fields: Fields | None, names: Sequence[str], most: int | None = None) -> str:
+    """Return a record in words, as far as these names go; if they are all the names, the first `most` of them."""
+    if fields is None:
         return "somebody who is not in the data"
-    listed = list(names)
-    if len(listed) == len(domain) > MOST_NAMES:
-        listed = listed[:MOST_NAMES]
-        return ", ".join(f"{name} {domain[name].words(record[name])}" for name in listed) + ", .."
-    return ", ".join(f"{name} {domain[name].words(record[name])}" for name in listed)
+    is_cut = most is not None and len(names) == len(domain) > most
+    words = [f"{name} {domain[name].words(fields[name])}" for name in (names[:most] if is_cut else names)]
+    return ", ".join([*words, ".."] if is_cut else words)
+
+
+def record_words(domain: Domain, record: Record | Any, names: Sequence[str] | None = None) -> str:
+    """Return a canonical record, or `ABSENT`, in words: all attributes, or those that are named."""
+    return _fields_in_words(domain, plain_fields(domain, record), list(domain) if names is None else names)
 
 
 def _size_in_words(domain: Domain) -> str:
-    tens = sum(attribute.log10_size for attribute in domain.values())
-    return f"about 10^{math.floor(tens)} possible records" if tens > 9 else f"{_many(domain.size, 'possible record')}"
+    digits = sum(attribute.log10_size for attribute in domain.values())
+    return f"about 10^{math.floor(digits)} possible records" if digits > 9 else _many(domain.size, "possible record")
 
 
 def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' * (count != 1)}"
-
-
-def _it(names: list[str]) -> str:
-    return "it" if len(names) == 1 else "them"
 
 
 # ---- a secret edge that changes what is known: why a fact couples people ----
@@ -385,3 +347,8 @@ def _pairs_at(fact: Known, policy: Policy) -> Iterator[tuple[Any, Any]]:
         for start in [usual, *(hidden for hidden, _ in shown if hidden is not None)]:
             yield from ((start, {**start, name: value}) for value in values)
             yield from (({**start, name: a}, {**start, name: b}) for a, b in product(values, repeat=2))
+
+
+def plain_fields(domain: Domain, record: Any) -> Fields | None:
+    """Return a canonical record as JSON has it; None for `ABSENT`."""
+    return None if record is ABSENT else {name: plain(value) for name, value in zip(domain, record, strict=True)}

@@ -162,21 +162,20 @@ def two(of: Schema, description: str = "") -> Schema:
     return {"type": "array", "items": of, "minItems": 2, "maxItems": 2, **said}
 
 
-def clip_or(read: Callable[[YamlEntry], Any]) -> Callable[[YamlEntry], Any]:
-    """Return a reader of the word clip or a value; a word that is nearly clip is said to be so."""
+def otherwise_key(
+    schema: Schema,
+    read: Callable[[YamlEntry], Any],
+    meaning: str = "What unexpected values count as: clip, or a value of the range.",
+) -> Key:
+    """Return the key whose value is the word clip or a value; refuse a word that is nearly clip."""
 
-    def either(entry: YamlEntry) -> Any:
+    def clip_or_value(entry: YamlEntry) -> Any:
         word = entry.node.value
         if isinstance(word, str) and word != _CLIP and get_close_matches(word.lower(), [_CLIP], cutoff=0.6):
             raise entry.refuse("must be a value or clip", given=word, fix=f"Did you mean {_CLIP}?")
         return _CLIP if word == _CLIP else read(entry)
 
-    return either
-
-
-def clip_or_schema(of: Schema) -> Schema:
-    """Return the JSON schema of the word clip or a value."""
-    return {"anyOf": [{"const": _CLIP}, of]}
+    return Key("otherwise", {"anyOf": [{"const": _CLIP}, schema]}, meaning, "the row is dropped", read=clip_or_value)
 
 
 def one_of(*words: str) -> Callable[[YamlEntry], str]:

@@ -1,4 +1,4 @@
-"""What a policy promises about two records that somebody names, in words: `tacit check --pair age=30 age=42`."""
+"""What a policy promises about two records that a user names, in words: `tacit check --pair age=30 age=42`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes import Attribute
+from tacit.policy.describe import plain_fields, record_words
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.chains import Distance
 from tacit.policy.policy import ABSENT, Policy
@@ -20,16 +21,13 @@ from tacit.policy.yaml_entries import YamlSource
 NOBODY: Final = "absent"  # somebody who is not in the data
 _MOST_LISTED: Final = 1000  # records of a chain in a document
 _MOST_SHOWN: Final = 8  # in words
-_EXAMPLE: Final = 0.5  # an epsilon
+_EXAMPLE_EPSILON: Final = 0.5
 _PLAIN: Final = re.compile(r"[-+]?\w[\w.+/ -]*")  # numbers, dates and words, which YAML reads as they are
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two records, how far the second is from the first, and how far the first is from the second.
-
-    `assumed` are the attributes that nobody gave, so that both records have an ordinary value there.
-    """
+    """Two records and the distance in both directions; both have an ordinary value in the `assumed` attributes."""
 
     policy: Policy
     hidden: Any
@@ -39,13 +37,13 @@ class Pair:
     assumed: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the pair as plain data; of a very long chain its beginning."""
+        """Return the pair as plain data, with the first records of the chain."""
         domain = self.policy.domain
         return {
-            "hidden": _fields(domain, self.hidden),
-            "cover": _fields(domain, self.cover),
+            "hidden": plain_fields(domain, self.hidden),
+            "cover": plain_fields(domain, self.cover),
             "distance": None if math.isinf(self.there) else int(self.there),
-            "path": [_fields(domain, one) for one in islice(self.there.records(), _MOST_LISTED)],
+            "path": [plain_fields(domain, one) for one in islice(self.there.records(), _MOST_LISTED)],
             "distance_back": None if math.isinf(self.back) else int(self.back),
             "keeps_known": self.there.keeps_known,
             "assumed": list(self.assumed),
@@ -63,16 +61,16 @@ class Pair:
         if not self.there.keeps_known:
             facts = ", ".join(fact.words() for fact in self.policy.known)
             return (
-                f"The chain changes what a person adds to what is known ({facts}), so that other people have to move "
-                "along with it: only data sets that agree on what is known are compared, and nothing is claimed about "
-                "this pair by itself."
+                f"The chain changes what a person adds to what is known ({facts}), so other people have to change as "
+                "well: only data sets that agree on what is known are compared, and nothing is claimed about this pair "
+                "alone."
             )
         times = "epsilon" if many == 1 else f"{many:,} times epsilon"
-        power = many * _EXAMPLE
+        power = many * _EXAMPLE_EPSILON
         factor = f"{math.exp(power):.4g}" if power < 700 else "more than 10^300"
         return (
-            f"A release at epsilon makes nothing more likely for the first than exp({times}) times what it is for the "
-            f"second; at epsilon {_EXAMPLE:g} that is a factor of {factor}."
+            f"A release at epsilon: no output is more likely for the first than exp({times}) times its probability for "
+            f"the second; at epsilon {_EXAMPLE_EPSILON:g} that is a factor of {factor}."
         )
 
     @property
@@ -81,11 +79,11 @@ class Pair:
         domain = self.policy.domain
         given = [name for name in domain if name not in self.assumed]
         ends = [record_words(domain, side, given) for side in (self.hidden, self.cover)]
-        said = [f"From {ends[0]} to {ends[1]}: {_edges(self.there)}."]
+        lines = [f"From {ends[0]} to {ends[1]}: {_edges(self.there)}."]
         if self.there > 1 and not math.isinf(self.there):
-            said.append(f"  {self._chain()}")
+            lines.append(f"  {self._chain()}")
         back = "the same" if self.back == self.there else _edges(self.back)
-        return [*said, self.promise, f"The other way round: {back}.", *self._assumptions()]
+        return [*lines, self.promise, f"The other way round: {back}.", *self._assumptions()]
 
     def _assumptions(self) -> list[str]:
         somebody = self.cover if self.hidden is ABSENT else self.hidden
@@ -111,7 +109,7 @@ class Pair:
 def check_pair(policy: Policy, hidden: str, cover: str) -> Pair:
     """Return what a policy promises about two records as people type them.
 
-    What the second leaves out is as in the first; what the first leaves out is an ordinary value.
+    The second has the values of the first where it gives none; the first has ordinary values where it gives none.
     """
     domain = policy.domain
     usual = {name: attribute.usual() for name, attribute in domain.attributes}
@@ -127,12 +125,12 @@ def check_pair(policy: Policy, hidden: str, cover: str) -> Pair:
 
 
 def _read(text: str, domain: Domain) -> dict[str, Any] | None:
-    """Read what is said of a record: age=30,sex=F; a list of items or a cell of a grid in brackets. None: absent."""
+    """Read a record: age=30,sex=F; a list of items or a cell of a grid in brackets. None: absent."""
     if text.strip() == NOBODY:
         return None
     found: dict[str, Any] = {}
     for piece in _pieces(text):
-        name, equals, said = (part.strip() for part in piece.partition("="))
+        name, equals, value = (part.strip() for part in piece.partition("="))
         if not name or not equals:
             raise PolicyError(
                 f"must be written as name=value,name=value, or {NOBODY}",
@@ -144,24 +142,22 @@ def _read(text: str, domain: Domain) -> dict[str, Any] | None:
             raise PolicyError("must be given once", key=f"--pair: {name}", given=text, fix="Remove one of the two.")
         try:
             attribute = domain.attribute(name)
-            if not said:
+            if not value:
                 raise PolicyError("must have a value", key=name, fix=f"For instance {_example(attribute, name)}.")
-            found[name] = attribute.read_value(YamlSource(_as_yaml(said), "--pair", name).read())
+            # lists, quoted texts and plain words are YAML already; words with other signs are quoted
+            is_yaml = value[0] in "[\"'" or _PLAIN.fullmatch(value)
+            written = value if is_yaml else json.dumps(value, ensure_ascii=False)
+            found[name] = attribute.read_value(YamlSource(written, "--pair", name).read())
         except PolicyError as refusal:
             raise refusal.retold(PolicyError, key=f"--pair: {name}") from None
     return found
 
 
-def _record(domain: Domain, said: dict[str, Any]) -> Record:
+def _record(domain: Domain, fields: dict[str, Any]) -> Record:
     try:
-        return domain.record(said)
+        return domain.record(fields)
     except PolicyError as refusal:
         raise refusal.retold(PolicyError, key=f"--pair: {refusal.key}") from None
-
-
-def _as_yaml(said: str) -> str:
-    """Return a value as YAML reads it: lists and quoted texts as they are, words with other signs as texts."""
-    return said if said[0] in "[\"'" or _PLAIN.fullmatch(said) else json.dumps(said, ensure_ascii=False)
 
 
 def _example(attribute: Attribute, name: str) -> str:
@@ -199,16 +195,3 @@ def _edges(far: Distance) -> str:
     if math.isinf(far):
         return "no chain of secret edges"
     return {0: "the same record", 1: "one secret edge"}.get(int(far), f"{int(far):,} secret edges")
-
-
-def _fields(domain: Domain, record: Any) -> dict[str, Any] | None:
-    return None if record is ABSENT else {name: plain(value) for name, value in zip(domain, record, strict=True)}
-
-
-def record_words(domain: Domain, record: Record | Any, names: list[str] | None) -> str:
-    """Return a record in words, as far as these names go; some of a record with many attributes."""
-    if record is ABSENT:
-        return "somebody who is not in the data"
-    said = _fields(domain, record) or {}
-    chosen = list(domain) if names is None else names
-    return ", ".join(f"{name} {domain[name].words(said[name])}" for name in chosen)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,7 @@ PRESENCE: Final = ("public", "secret")
 
 
 class _Absent:
-    """The value of somebody who is not in the data."""
+    """Stands for somebody who is not in the data."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -43,11 +43,11 @@ class Policy:
     """What must stay secret, about whom, and what the world already knows.
 
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
-    value "not in the data" is added, with edges both ways; the family `taking_part` says the same. `person` names the
-    column that says whose row it is, where people own several rows (of which `per_person` count); without it, every row
-    is a person of its own. Which of them count is part of about whom the policy is: of the rows that fit the domain the
-    first ones by the column `order`, or without it some that are chosen as at random. `item` names the column that
-    holds the items of the domain's set, where it is not called like the attribute.
+    value "not in the data" is added, with edges both ways; the family `taking_part` means the same. `person` names the
+    column that says whose row it is, if people own several rows (of which `per_person` count); without it, every row
+    is a different person. The rows that count are the first ones by the column `order` of those that fit the domain, or
+    without `order` a choice as if at random. `item` names the column that holds the items of the domain's set, if its
+    name is not that of the attribute.
     """
 
     domain: Domain
@@ -84,12 +84,8 @@ class Policy:
         if presence is None:
             presence = "secret" if hides_presence else "public"
         if not isinstance(presence, str) or presence not in PRESENCE:
-            raise PolicyError(
-                "must be public or secret",
-                key="presence",
-                given=word_or_kind(presence),
-                fix=_nearest_presence(presence),
-            )
+            fix = nearest(presence if isinstance(presence, str) else "", PRESENCE)
+            raise PolicyError("must be public or secret", key="presence", given=word_or_kind(presence), fix=fix)
         if hides_presence and presence == "public":
             raise PolicyError(
                 "must not be public where taking part is a secret", key="presence", given=presence, fix="Leave it out."
@@ -103,10 +99,9 @@ class Policy:
             raise PolicyError(
                 "must be a whole number from 1", key="per_person", given=word_or_kind(per_person), fix="Use 1."
             )
-        if per_person > 1 and person is None:
-            raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
-        if order is not None and person is None:
-            raise PolicyError("needs a person column", key="order", given=order, fix="Say person='id'.")
+        for key, value in (("per_person", per_person if per_person > 1 else None), ("order", order)):
+            if value is not None and person is None:
+                raise PolicyError("needs a person column", key=key, given=value, fix="Say person='id'.")
         sets = [attribute for attribute, kind in domain.items() if kind.is_set]
         if sets == [item]:
             item = None  # the column that is read anyway
@@ -122,18 +117,9 @@ class Policy:
         sizes = {fact.declared for fact in listed if fact.declared is not None}
         if len(sizes) > 1:
             raise PolicyError("must not say two sizes", key="known.size", given=sorted(sizes), fix="Keep one of them.")
-        for field, value in (
-            ("domain", domain),
-            ("secrets", secrets),
-            ("known", listed),
-            ("presence", presence),
-            ("name", name),
-            ("person", person),
-            ("per_person", per_person),
-            ("order", order),
-            ("item", item),
-        ):
-            object.__setattr__(self, field, value)
+        values = (domain, secrets, listed, presence, name, person, per_person, order, item)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
 
     def __str__(self) -> str:
@@ -181,28 +167,15 @@ class Policy:
     def owned_by(
         self, person: str | None, per_person: int, *, order: str | None = None, item: str | None = None
     ) -> Policy:
-        """Return the same policy about people who own rows in this way.
-
-        `order` and `item` stay as they are where they are not given; where nobody owns several rows there is no order.
-        """
+        """Return the same policy with other owners of rows; `order` and `item` stay as they are if left out."""
         if order is None and person is not None:
             order = self.order
         item = self.item if item is None else item
         given, own = (person, per_person, order, item), (self.person, self.per_person, self.order, self.item)
-        # by their kinds first: whatever else is given may have its own idea of what it equals
+        # types first: an argument of another class may define equality in its own way
         if all(type(one) is type(other) and one == other for one, other in zip(given, own, strict=True)):
             return self
-        return Policy(
-            self.domain,
-            self.secrets,
-            self.known,
-            self.presence,
-            self.name,
-            person=person,
-            per_person=per_person,
-            order=order,
-            item=item,
-        )
+        return replace(self, person=person, per_person=per_person, order=order, item=item)
 
     def about(
         self,
@@ -213,11 +186,39 @@ class Policy:
     ) -> Policy:
         """Return the same policy with the owners of rows that a job or session names; what it leaves out stays.
 
-        If it names the column of people, one row of each counts unless it says another number.
+        If it names the column of people, one row of each person counts unless it gives another number.
         """
         owner = self.person if person is None else person
         several = per_person if per_person is not None else self.per_person if person is None else 1
         return self.owned_by(owner, several, order=order, item=item)
+
+    @property
+    def _choice_in_words(self) -> tuple[str, bool]:
+        """How rows are chosen, and whether items of all rows count."""
+        how = "chosen as at random" if self.order is None else f"the first by {self.order}"
+        return how, self.per_person == 1 and any(attribute.is_set for attribute in self.domain.values())
+
+    @property
+    def rows_in_words(self) -> str:
+        """Which rows of a person count, if a person column is named."""
+        many, (how, has_items) = self.per_person, self._choice_in_words
+        if has_items:
+            items = "items" if self.item is None else f"items in {self.item}"
+            return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {how}"
+        some = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
+        once = "" if many == 1 else "; in counts, each person once in each cell"
+        return f"{some}, {how}; other rows are left out{once}"
+
+    @property
+    def scope_in_words(self) -> str:
+        """The rows about which a number or an interval is exact."""
+        many, (how, has_items) = self.per_person, self._choice_in_words
+        if self.person is None:
+            return "of the rows that the domain keeps, with the values it gives them"
+        if has_items:
+            return f"of what counts of each {self.person}, with the values that the domain gives"
+        some = "one that fits" if many == 1 else f"up to {many:,} that fit"
+        return f"of the rows that count (of each {self.person} {some} the domain, {how})"
 
     @cached_property
     def moved_attributes(self) -> frozenset[str]:
@@ -234,7 +235,7 @@ class Policy:
     def distance(self, hidden: Value, cover: Value) -> Distance:
         """Return how many secret edges lead from one record to another, with a shortest chain of them as its `path`.
 
-        Infinity where no chain exists. The way back may be another one, or none. None is somebody not in the data.
+        Infinity if no chain exists. The reverse distance may differ. None means somebody not in the data.
         """
         from tacit.policy.edges.chains import distance
 
@@ -243,20 +244,11 @@ class Policy:
     def plain(self) -> Policy:
         """Return the policy of plain differential privacy over the same domain, in the form that fits this policy.
 
-        Where who is in the data is public: any record may be replaced by any other. Where it is a secret: anybody may
-        be added or removed, which is what most tools mean by differential privacy.
+        If presence is public, any record may be replaced by any other. If it is secret, anybody may be added or
+        removed, which is what most tools mean by differential privacy.
         """
-        return Policy(
-            self.domain,
-            TakingPart() if self.absences else Everything(),
-            (),
-            None,
-            f"{self.name} (differential privacy)",
-            person=self.person,
-            per_person=self.per_person,
-            order=self.order,
-            item=self.item,
-        )
+        secrets, presence = (TakingPart(), "secret") if self.absences else (Everything(), "public")
+        return replace(self, secrets=secrets, known=(), presence=presence, name=f"{self.name} (differential privacy)")
 
     @property
     def plain_form(self) -> str:
@@ -271,16 +263,16 @@ class Policy:
 
     @property
     def fingerprint(self) -> str:
-        """A short name for exactly this policy; the policy's own name does not count.
+        """A short digest of everything but the policy's name.
 
-        Where it matters which rows of a person count, the rule that says so is part of the policy.
+        If it matters which rows of a person count, the rule that chooses them is part of it.
         """
         from tacit.policy.inclusion import CHOICE, depends_on_choice
 
-        said = {key: value for key, value in self.document().items() if key != "name"}
+        content = {key: value for key, value in self.document().items() if key != "name"}
         if depends_on_choice(self):
-            said["choice"] = CHOICE
-        return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
+            content["choice"] = CHOICE
+        return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @classmethod
     @sealed
@@ -323,12 +315,8 @@ def _without_presence(secrets: Secrets) -> Secrets:
     return families[0] if len(families) == 1 else Union(families)
 
 
-def _nearest_presence(given: Any) -> str:
-    return nearest(given, PRESENCE) if isinstance(given, str) else nearest("", PRESENCE)
-
-
 def as_policy(given: Any, *, fix: str = "Use tc.Policy.load('policy.yaml').") -> Policy:
-    """Return what was given if it is a policy; a refusal does not repeat it, since it may be rows."""
+    """Return the argument if it is a policy; a refusal does not repeat it, since it may be rows."""
     if not isinstance(given, Policy):
         raise PolicyError(f"must be a Policy, not {kind_of(given)}", key="policy", fix=fix)
     if not is_genuine(given):

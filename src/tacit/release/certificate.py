@@ -17,7 +17,6 @@ from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.plans.plan import Plan
-from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import Policy
 
 REPLAYED: Final = "none: the noise was replayed for a test"
@@ -148,4 +147,4 @@ def protects_in_words(policy: Policy) -> str:
     """Say whose record a release protects, and which of their rows count."""
     if policy.person is None:
         return "one row (no person column was named, so every row is taken for a person of its own)"
-    return f"one person, all rows with the same {policy.person} ({rows_in_words(policy)})"
+    return f"one person, all rows with the same {policy.person} ({policy.rows_in_words})"

@@ -27,7 +27,7 @@ from markupsafe import Markup, escape
 from tacit.amounts import error_text, rough, shown, shown_with_decimal
 from tacit.arrays import Ints
 from tacit.plan.choose import Explanation
-from tacit.policy.describe import Section, description, of_the_rows_counted, rows_in_words
+from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.results.number_texts import number_texts
 from tacit.release.results.record import ReleaseRecord
@@ -131,8 +131,8 @@ def html_report(
         is_measured=any(record.done is not record.plan for record in records.values()),
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
         comparison_text=_comparison_text(explained),
-        kept=of_the_rows_counted(owners),
-        counted=None if owners.person is None else f"Of each person ({owners.person}) {rows_in_words(owners)}.",
+        kept=owners.scope_in_words,
+        counted=None if owners.person is None else f"Of each person ({owners.person}) {owners.rows_in_words}.",
         plain_form=policy.plain_form,
         learned=learned,
     )

@@ -22,7 +22,6 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
-from tacit.policy.describe import of_the_rows_counted
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ class Plan(ABC):
     @property
     def about(self) -> str:
         """Which rows every exact number and every interval is about, in words."""
-        return of_the_rows_counted(self.policy)
+        return self.policy.scope_in_words
 
     @property
     def moved(self) -> tuple[str, str]:

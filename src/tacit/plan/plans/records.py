@@ -52,8 +52,7 @@ from tacit.plan.plans.visible_records import Showing, changes, changing_edge, sh
 from tacit.plan.question import in_words
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.steps import LargestStep
-from tacit.policy.describe import edge_that_changes
-from tacit.policy.pair import record_words
+from tacit.policy.describe import edge_that_changes, record_words
 from tacit.policy.policy import ABSENT, Policy
 
 if TYPE_CHECKING:
@@ -364,7 +363,7 @@ def _check_key(query: TrueRecords, policy: Policy) -> None:
         )
     if query.key and not changed and tells_presence(policy):
         raise PlanError(
-            f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT, None)})",
+            f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT)})",
             key="true_records.key",
             given=list(query.key),
             fix="Leave the key out, or let the policy say that presence is public.",

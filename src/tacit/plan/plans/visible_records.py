@@ -41,10 +41,10 @@ import numpy.typing as npt
 from tacit.arrays import Bools
 from tacit.errors import PlanError
 from tacit.policy.attributes.attribute import Axis
+from tacit.policy.describe import record_words
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Relation
 from tacit.policy.edges.shapes import Absence, EdgeShape, classes
-from tacit.policy.pair import record_words
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
@@ -207,7 +207,7 @@ def _nothing_to_show(names: Sequence[str], policy: Policy, edges: _Edges, *, key
     edge = next((found for found in map(edges.witness, names) if found), "")
     if not edge and not keyed:
         record = edges.leaver(policy.absences)
-        edge = "" if record is None else f"{record_words(policy.domain, record, None)} -> {_absent(policy)}"
+        edge = "" if record is None else f"{record_words(policy.domain, record)} -> {_absent(policy)}"
     return PlanError(
         f"has no record that may be shown: a chain of secret edges leads from each to another value ({edge})",
         key=f"true_records: {', '.join(names)}",
@@ -217,7 +217,7 @@ def _nothing_to_show(names: Sequence[str], policy: Policy, edges: _Edges, *, key
 
 
 def _absent(policy: Policy) -> str:
-    return record_words(policy.domain, ABSENT, None)
+    return record_words(policy.domain, ABSENT)
 
 
 class _Edges:

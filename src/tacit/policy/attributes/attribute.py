@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -21,7 +21,6 @@ from tacit.policy.yaml_entries import YamlEntry
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"
-_MOST_OTHERS: Final = 100
 _MOST_TRIED: Final = 1000  # names that a misspelled one is compared with
 _MOST_SHOWN: Final = 50
 
@@ -198,6 +197,11 @@ class Attribute(ABC):
     def document(self) -> Any:
         """Return what a policy file says for it."""
 
+    def not_default(self, *names: str) -> dict[str, Any]:
+        """Return those of these fields that differ from their defaults, for the document."""
+        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names if getattr(self, name) != defaults[name]}
+
     @abstractmethod
     def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
@@ -343,14 +347,23 @@ class OrderedAttribute(Attribute):
         lower = Intervals.of([(0, max(-1, min(below, self.size - 1)))])
         return lower if symbol in ("<", "<=") else everything.without(lower)
 
+    def settle_otherwise(self, *, has_right_type: bool = True) -> None:
+        """Refuse an `otherwise` that is neither clip nor a value; write a value in its canonical way."""
+        given = self.otherwise
+        if given is None or is_clip(given):
+            return
+        if not has_right_type:
+            fix = "Did you mean 'clip'?" if isinstance(given, str) else "Use 'clip'."
+            raise PolicyError("must be a value of the range or 'clip'", key="otherwise", given=given, fix=fix)
+        try:
+            object.__setattr__(self, "otherwise", self.canonical(given))
+        except PolicyError as refusal:
+            raise refusal.located(key="otherwise") from None
+
     def usual(self) -> Value:
-        return self.value(0)
+        return self.value(self.size // 3)
 
     def others(self, value: Value) -> list[Value]:
-        place = self.position(value)
-        return [self.value(at) for at in range(min(self.size, _MOST_OTHERS)) if at != place]
-
-    def near(self, value: Value) -> list[Value]:
         """Return the neighbours of a value and the ends."""
         place = self.position(value)
         near = dict.fromkeys([place + 1, place - 1, self.size - 1, 0])

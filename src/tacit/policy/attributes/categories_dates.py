@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike, is_clip, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike, rank_of_number
 from tacit.policy.genuine import as_plain, settle
-from tacit.policy.keys import BOOLEAN, VALUE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
+from tacit.policy.keys import BOOLEAN, VALUE, Key, Keys, Row, otherwise_key, read_two, two
 from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
 
 
@@ -53,10 +53,9 @@ class Categories(OrderedAttribute):
             raise PolicyError(
                 "must be one list of values", key="categories", given=given, fix=f"Write Categories({example})."
             )
-        object.__setattr__(self, "values", as_plain(tuple(values)))
         otherwise = as_plain(otherwise)
-        object.__setattr__(self, "ordered", ordered)
-        object.__setattr__(self, "otherwise", otherwise)
+        for key, field in (("values", as_plain(tuple(values))), ("ordered", ordered), ("otherwise", otherwise)):
+            object.__setattr__(self, key, field)
         if not self.values:
             raise PolicyError("must not be empty", key="categories", given=[], fix="List at least one value.")
         for value in self.values:
@@ -70,14 +69,10 @@ class Categories(OrderedAttribute):
         if not isinstance(ordered, bool):
             raise PolicyError("must be true or false", key="ordered", given=ordered, fix="Leave it out.")
         if otherwise is not None and not (isinstance(otherwise, Hashable) and otherwise in self.values):
-            raise PolicyError(
-                "must be one of the categories",
-                key="otherwise",
-                given=otherwise,
-                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
-                if isinstance(otherwise, str | int)
-                else "Leave it out to drop rows with unexpected values.",
-            )
+            fix = "Leave it out to drop rows with unexpected values."
+            if isinstance(otherwise, str | int):
+                fix = f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
+            raise PolicyError("must be one of the categories", key="otherwise", given=otherwise, fix=fix)
 
     @property
     def size(self) -> int:
@@ -121,9 +116,7 @@ class Categories(OrderedAttribute):
         return [cls.keys.schema("A value out of a list.", first={cls.kind: listed})]
 
     def document(self) -> Any:
-        ordered = {"ordered": True} if self.ordered else {}
-        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
-        return {self.kind: list(self.values), **ordered, **otherwise}
+        return {self.kind: list(self.values), **self.not_default("ordered", "otherwise")}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return entry.value()
@@ -131,6 +124,13 @@ class Categories(OrderedAttribute):
     def words(self, value: Value) -> str:
         text = str(value)
         return text if text and len(text) <= 40 and text.isprintable() else repr(text[:40])
+
+    def usual(self) -> Value:
+        return self.values[0]
+
+    def others(self, value: Value) -> list[Value]:
+        """Return other values in their order."""
+        return [other for other in self.values[:_MOST_OTHERS] if other != value]
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
@@ -205,6 +205,7 @@ class Flag(OrderedAttribute):
         yield cls()
 
 
+_MOST_OTHERS: Final = 100
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 _EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))
 _DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -245,13 +246,7 @@ class Dates(OrderedAttribute):
     kind = "dates"
     keys = Keys(
         Key("by", {"enum": list(PERIODS), "default": "day"}, "What days are gathered into.", read=YamlEntry.text),
-        Key(
-            "otherwise",
-            clip_or_schema(_TEXT),
-            "What unexpected values count as: clip, or a value of the range.",
-            "the row is dropped",
-            read=clip_or(_read_date),
-        ),
+        otherwise_key(_TEXT, _read_date),
     )
     row = Row(
         "`dates: [from, to]`",
@@ -286,11 +281,7 @@ class Dates(OrderedAttribute):
         if ticks[0] > ticks[1]:
             raise PolicyError("must not end before it starts", key="dates", given=[start, end], fix="Swap the two.")
         object.__setattr__(self, "otherwise", otherwise)
-        if otherwise is not None and not is_clip(otherwise):
-            try:
-                object.__setattr__(self, "otherwise", self.canonical(otherwise))
-            except PolicyError as refusal:
-                raise refusal.located(key="otherwise") from None
+        self.settle_otherwise()
 
     @cached_property
     def ticks(self) -> tuple[int, int]:
@@ -348,9 +339,7 @@ class Dates(OrderedAttribute):
         return [cls.keys.schema("Dates.", first={cls.kind: ends})]
 
     def document(self) -> Any:
-        by = {} if self.by == "day" else {"by": self.by}
-        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
-        return {self.kind: [self.start, self.end], **by, **otherwise}
+        return {self.kind: [self.start, self.end], **self.not_default("by", "otherwise")}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return _read_date(entry)
@@ -370,12 +359,6 @@ class Dates(OrderedAttribute):
             ends = self.start, self.value(half - 1), self.value(half), self.end
             fix += " Blocks of different lengths, such as months, are listed: blocks: [{}..{}, {}..{}].".format(*ends)
         raise entry.refuse(f"must be a number of {self.by}s", given=entry.plain(), fix=fix)
-
-    def usual(self) -> Value:
-        return self.value(self.size // 3)
-
-    def others(self, value: Value) -> list[Value]:
-        return self.near(value)
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:

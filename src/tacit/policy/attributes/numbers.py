@@ -16,9 +16,9 @@ from numbers import Integral
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
 from tacit.policy.genuine import as_plain, settle
-from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
+from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, otherwise_key, read_two, two
 from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
 
 _NOT_WHOLE: Final = "Round it, or declare decimals:"
@@ -55,13 +55,7 @@ class Integers(OrderedAttribute):
         Key("low", WHOLE, read=_whole, required=True),
         Key("high", WHOLE, read=_whole, required=True),
         Key("step", {**POSITIVE, "default": 1}, read=_whole),
-        Key(
-            "otherwise",
-            clip_or_schema(WHOLE),
-            "What unexpected values count as: clip, or a value of the range.",
-            "the row is dropped",
-            read=clip_or(_whole),
-        ),
+        otherwise_key(WHOLE, _whole),
     )
     nested = True
     row = Row("`integers: [low, high]`", "`step`, `otherwise`: a value or `clip`", "whole numbers, both ends included")
@@ -92,18 +86,7 @@ class Integers(OrderedAttribute):
                 given=self.high,
                 fix=f"Use {self.high - (self.high - self.low) % self.step}.",
             )
-        if self.otherwise is not None and not is_clip(self.otherwise):
-            if isinstance(self.otherwise, bool) or not isinstance(self.otherwise, int):
-                raise PolicyError(
-                    "must be a value of the range or 'clip'",
-                    key="otherwise",
-                    given=self.otherwise,
-                    fix="Did you mean 'clip'?" if isinstance(self.otherwise, str) else "Use 'clip'.",
-                )
-            try:
-                self.position(self.otherwise)
-            except PolicyError as refusal:
-                raise refusal.located(key="otherwise") from None
+        self.settle_otherwise(has_right_type=type(self.otherwise) is int)
 
     @property
     def size(self) -> int:
@@ -173,9 +156,7 @@ class Integers(OrderedAttribute):
         ]
 
     def document(self) -> Any:
-        step = {"step": self.step} if self.step != 1 else {}
-        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
-        return {self.kind: [self.low, self.high], **step, **otherwise}
+        return {self.kind: [self.low, self.high], **self.not_default("step", "otherwise")}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return entry.whole()
@@ -186,9 +167,6 @@ class Integers(OrderedAttribute):
         rounded = value - value % 10
         fits = self.size > 20 and rounded >= self.low and (rounded - self.low) % self.step == 0
         return rounded if fits else value
-
-    def others(self, value: Value) -> list[Value]:
-        return self.near(value)
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:
@@ -221,13 +199,7 @@ class Decimals(OrderedAttribute):
     kind = "decimals"
     keys = Keys(
         Key("step", {"type": "number", "exclusiveMinimum": 0}, required=True),
-        Key(
-            "otherwise",
-            clip_or_schema(_NUMBER),
-            "What unexpected values count as: clip, or a value of the range.",
-            "the row is dropped",
-            read=clip_or(YamlEntry.real),
-        ),
+        otherwise_key(_NUMBER, YamlEntry.real),
     )
     row = Row(
         "`decimals: [low, high]`",
@@ -263,18 +235,7 @@ class Decimals(OrderedAttribute):
                 given=high,
                 fix=f"Use {self.high - rest}.",
             )
-        if otherwise is not None and not is_clip(otherwise):
-            if isinstance(otherwise, str):
-                raise PolicyError(
-                    "must be a value of the range or 'clip'",
-                    key="otherwise",
-                    given=otherwise,
-                    fix="Did you mean 'clip'?",
-                )
-            try:
-                object.__setattr__(self, "otherwise", self.canonical(otherwise))
-            except PolicyError as refusal:
-                raise refusal.located(key="otherwise") from None
+        self.settle_otherwise(has_right_type=not isinstance(otherwise, str))
 
     @cached_property
     def scale(self) -> int:
@@ -352,8 +313,7 @@ class Decimals(OrderedAttribute):
 
     def document(self) -> Any:
         low, high, step = (_plain(number) for number in (self.low, self.high, self.step))
-        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
-        return {self.kind: [low, high], "step": step, **otherwise}
+        return {self.kind: [low, high], "step": step, **self.not_default("otherwise")}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return entry.real()
@@ -366,12 +326,6 @@ class Decimals(OrderedAttribute):
 
     def words(self, value: Value) -> str:
         return format(Decimal(repr(float(value))), f".{len(str(self.scale)) - 1}f")
-
-    def usual(self) -> Value:
-        return self.value(self.size // 3)
-
-    def others(self, value: Value) -> list[Value]:
-        return self.near(value)
 
     @classmethod
     def examples(cls) -> Iterator[Attribute]:

@@ -15,7 +15,7 @@ from tacit.policy.attributes.categories_dates import Categories
 from tacit.policy.attributes.numbers import Integers
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain, settle
-from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
+from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, otherwise_key, read_two, two
 from tacit.policy.yaml_entries import YamlEntry
 
 _PARTS = ("row", "column")
@@ -68,12 +68,8 @@ class Grid(Attribute):
             read=_two_numbers,
         ),
         Key("high", two({"type": "number"}), "Where the last cell ends.", read=_two_numbers),
-        Key(
-            "otherwise",
-            clip_or_schema(two({"type": "integer", "minimum": 0})),
-            "The cell of places off the map: clip, or [row, column].",
-            "the row is dropped",
-            read=clip_or(_cell),
+        otherwise_key(
+            two({"type": "integer", "minimum": 0}), _cell, "The cell of places off the map: clip, or [row, column]."
         ),
     )
     nested = True
@@ -177,12 +173,9 @@ class Grid(Attribute):
         ]
 
     def document(self) -> Any:
-        said: dict[str, Any] = {"rows": self.rows, "columns": self.columns, "of": list(self.of)}
-        if self.low is not None and self.high is not None:
-            said |= {"low": list(self.low), "high": list(self.high)}
-        if self.otherwise is not None:
-            said["otherwise"] = CLIP if self.otherwise == CLIP else list(self.otherwise)
-        return {self.kind: said}
+        others = self.not_default("low", "high", "otherwise")
+        lists = {key: list(value) if isinstance(value, tuple) else value for key, value in others.items()}
+        return {self.kind: {"rows": self.rows, "columns": self.columns, "of": list(self.of), **lists}}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return tuple(part.whole() for part in entry.listed())
@@ -265,9 +258,8 @@ class Items(Attribute):
             given = [items, *more] if more else items
             raise PolicyError("must be a number or a list", key="items", given=given, fix="Write 1000 or [a, b, ..].")
         listed, first, at_most = as_plain((items if isinstance(items, int) else tuple(items), first, at_most))
-        object.__setattr__(self, "items", listed)
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "at_most", at_most)
+        for key, value in (("items", listed), ("first", first), ("at_most", at_most)):
+            object.__setattr__(self, key, value)
         if isinstance(listed, bool) or (isinstance(listed, int) and listed < 1) or listed == ():
             raise PolicyError("must have at least one item", key="items", given=listed, fix="Count them.")
         for item in listed if isinstance(listed, tuple) else ():
@@ -427,12 +419,8 @@ class Items(Attribute):
         ]
 
     def document(self) -> Any:
-        said: dict[str, Any] = {self.kind: self.items if isinstance(self.items, int) else list(self.items)}
-        if isinstance(self.items, int) and self.first != 0:
-            said["first"] = self.first
-        if self.at_most is not None:
-            said["at_most"] = self.at_most
-        return said
+        items = self.items if isinstance(self.items, int) else list(self.items)
+        return {self.kind: items, **self.not_default("first", "at_most")}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return frozenset(item.value() for item in entry.listed())
