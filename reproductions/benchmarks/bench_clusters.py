@@ -28,9 +28,8 @@ from tacit.plan.choose import choose
 from tacit.plan.measure.cell_weights import of_totals
 from tacit.plan.measure.cluster_grids import grid_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import measure
+from tacit.release.estimate.measure import measure, true_answers
 from tacit.release.session import open_for
 from tacit_reproductions.data import data_folder
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import tacit
 from tacit.jobs.job_file import Job, read_job
-from tacit.jobs.job_plan import plan_job
+from tacit.jobs.job_run import plan_job
 from tacit.plan.choose import choose
 from tacit.report.job_folder import publish
 

@@ -201,7 +201,7 @@ def of_start() -> dict[str, float]:
 
 def of_plans() -> dict[str, float]:
     """How often a plan is chosen while the demo job is planned."""
-    from tacit.jobs.job_plan import plan_job
+    from tacit.jobs.job_run import plan_job
 
     job = read_job(Path(str(resources.files("tacit") / "data" / "adult.job.yaml")))
     with patch("tacit.release.planner.choose", side_effect=choose) as counted:

@@ -15,7 +15,7 @@ import pytest
 
 from cli.shell import inside
 from tacit.cli import main
-from tacit.cli.bench import Benchmark
+from tacit.cli.reproduce import Benchmark
 from tacit_reproductions.command import BENCHMARKS
 from tacit_reproductions.document_001 import figures as figures_001
 from tacit_reproductions.document_002.figures import QUICK

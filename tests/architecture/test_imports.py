@@ -42,7 +42,7 @@ MAY_READ_ROWS = (
 )
 DOOR = "rows/rows.py"  # asks those for rows, and so opens them without a reader of its own
 MAY_DRAW_RANDOMNESS = ("noise/keystream.py",)
-MAY_ASK_FOR_REPRODUCTIONS = {"cli/reproduce.py", "cli/bench.py"}
+MAY_ASK_FOR_REPRODUCTIONS = {"cli/reproduce.py"}
 
 MODULES = sorted(SRC.rglob("*.py"))
 

@@ -56,7 +56,7 @@ def test_every_audit_that_asks_is_marked() -> None:
         "release/curator/row_check.py",
     }
     assert all("private: str = field(default=PRIVATE" in text_of(name) for name in entries)
-    assert entries == importers("tacit.release.curator.warning")
+    assert entries == importers("tacit.release.curator")
 
 
 def test_one_module_announces_what_a_session_hands_true_counts_to() -> None:

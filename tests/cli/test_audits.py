@@ -19,7 +19,7 @@ from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.cli.audit import NEVER
 from tacit.plan.choose import choose
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
 
 FEW = ("--samples", "20000")
 KEYS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cli.shell import TACIT, inside, tacit
 from tacit import Policy
-from tacit.cli.plan import NO_LEDGER, ONE_ROW_EACH
+from tacit.cli.jobs import NO_LEDGER, ONE_ROW_EACH
 
 
 def test_the_demo_leaves_a_policy_a_job_and_a_report(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from cli.conftest import POLICY, rows, write_rows
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit import Ledger
-from tacit.cli.plan import NO_LEDGER, ONE_ROW_EACH
+from tacit.cli.jobs import NO_LEDGER, ONE_ROW_EACH
 
 CANARY = "CANARY-7391"
 NUMBER = "739173917391"

@@ -18,7 +18,7 @@ import pytest
 import tacit as tc
 from engines import ENGINES, SPARK, in_engine
 from tacit.policy.domain import positions
-from tacit.release.estimate.answers import count_once
+from tacit.release.estimate.measure import count_once
 from tacit.release.session import open_for
 
 DOMAIN = tc.Domain(

@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from engines import ENGINES
-from tacit.release.results import assemble_records as gathered_records
+from tacit.release.results import shown_records
 from tacit.release.results.true_records import FiledRecords
 
 KEY = bytes(32)
@@ -119,7 +119,7 @@ def test_more_rows_than_memory_should_hold_are_the_same_rows(order, key, tmp_pat
     question = tc.true_records(["wing", "seat"], key=key)
     found = []
     for most in (10**6, 1000):
-        monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", most)
+        monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", most)
         with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
             session = tc.Session(policy, tmp_path / "rows.parquet", budget=5)
             found.append(session.release(question, epsilon=1))
@@ -158,7 +158,7 @@ def test_rows_that_are_looked_at_for_their_keys_alone_are_not_in_the_file(kind, 
     question = tc.true_records(["wing", "seat"], key="id", where="wing == 'z'" if kind == "where" else None)
     found = []
     for most in (10**6, 1000):
-        monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", most)
+        monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", most)
         with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
             session = tc.Session(policy, tmp_path / "rows.parquet", budget=5)
             found.append(session.release(question, epsilon=1))
@@ -174,7 +174,7 @@ def test_rows_that_are_looked_at_for_their_keys_alone_are_not_in_the_file(kind, 
 
 @pytest.mark.parametrize("order", ["sorted", "mixed"])
 def test_keys_of_rows_that_are_not_shown_must_be_unique_in_a_file_too(order, monkeypatch):
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 1000)
     rows = pd.DataFrame({"id": [*range(1, 3000), 2999], "wing": "z", "seat": [4] * 2998 + [3, 3]})
     rows = rows if order == "sorted" else rows.sample(frac=1, random_state=1)
     policy = tc.Policy(BY_ID, tc.secrets.records("seat == 3"))
@@ -183,7 +183,7 @@ def test_keys_of_rows_that_are_not_shown_must_be_unique_in_a_file_too(order, mon
 
 
 def test_a_key_that_is_there_twice_is_refused_in_a_file_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 1000)
     rows = pd.DataFrame({"id": [*range(1, 3000), 5], "wing": "z", "seat": 4})
     policy = tc.Policy(BY_ID, tc.secrets.attributes("seat", where="seat == 3"))
     with pytest.raises(tc.DataRefused, match="a key is there twice"):

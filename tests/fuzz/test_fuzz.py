@@ -17,7 +17,7 @@ from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
 from fuzz.harness import Hang, in_time, refusals
 from tacit.jobs.job_file import read_job
-from tacit.jobs.job_plan import plan_job
+from tacit.jobs.job_run import plan_job
 from tacit.jobs.monitor_file import read_monitor_file
 from tacit.plan.questions import count
 from tacit.plan.sensitivity.steps import largest_step

@@ -12,7 +12,7 @@ import tacit as tc
 from brute_force import step_by_data_sets, step_by_edges
 from tacit.errors import PlanError
 from tacit.plan.questions.moments import Squares
-from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.measure import true_answers
 from tacit.rows.rows import open_rows
 
 DOMAIN = tc.Domain({"v": tc.Integers(-4, 8, 2), "w": tc.Integers(0, 2), "g": tc.Flag()})

@@ -16,9 +16,9 @@ from brute_force import answers_of, edges_of
 from parameters import examples
 from tacit import noise
 from tacit.plan.plans.weighted_tables import STRATEGY, TablesPlan, scales_for, table_changes
-from tacit.release.estimate.agree import agreement, nearest
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure
+from tacit.release.estimate.projections import agreement, nearest
 from tacit.release.planner import Planner
 
 DOMAIN = tc.Domain({"a": tc.Integers(0, 1), "b": tc.Integers(0, 5), "c": tc.Categories([*"pqr"])})

@@ -16,7 +16,7 @@ from brute_force import edges_of, every_record
 from tacit.audit.exact_audit import plan_loss
 from tacit.noise.kept_coins import name_of_number
 from tacit.plan.plans.visible_records import showing
-from tacit.release.results import suppress_records as released
+from tacit.release.results import shown_records as released
 
 DOMAIN = tc.Domain({"room": tc.Categories(["A", "B"]), "day": tc.Integers(1, 2), "arrival": tc.Flag()})
 QUESTION = tc.true_records(["room", "arrival"], key=["room", "day"])

@@ -19,9 +19,8 @@ from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.draws.additive import blur
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import measure
+from tacit.release.estimate.measure import measure, true_answers
 from tacit.rows.rows import open_rows
 
 ALPHA = 1e-5

@@ -25,10 +25,9 @@ from tacit.plan.measure.cluster_grids import grid_of
 from tacit.plan.measure.soft_cells import SoftCells
 from tacit.plan.plans.kmeans import centres_of, spread_around
 from tacit.plan.questions.clusters import ClustersPlan
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import Measurements
-from tacit.release.results.clusters import clustered
+from tacit.release.estimate.measure import Measurements, true_answers
+from tacit.release.results.derived import clustered
 from tacit.release.session import open_for
 
 LINE = tc.Policy(tc.Domain({"x": tc.Integers(0, 29)}), tc.secrets.within(1, "x"), [tc.known.size(60)])

@@ -17,9 +17,8 @@ from scipy.stats import binom
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import measure
+from tacit.release.estimate.measure import measure, true_answers
 from tacit.release.results.derived import derive
 from tacit.rows.rows import open_rows
 

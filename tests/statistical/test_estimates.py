@@ -19,9 +19,8 @@ import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
 from tacit.plan.draws.additive import blur
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import Measurements, measure
+from tacit.release.estimate.measure import Measurements, measure, true_answers
 from tacit.rows.rows import open_rows
 
 OPTIONS = {"none": (False, False), "fit": (True, False), "positive": (False, True), "both": (True, True)}

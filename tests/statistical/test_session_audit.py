@@ -11,9 +11,8 @@ import pytest
 
 import tacit as tc
 from tacit.plan.choose import choose
-from tacit.release.estimate.answers import true_answers
 from tacit.release.estimate.infer import infer
-from tacit.release.estimate.measure import measure
+from tacit.release.estimate.measure import measure, true_answers
 from tacit.rows.rows import open_rows
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from tacit.audit import Verdict, sampled
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
 from tacit.plan.plans.visible_records import showing
-from tacit.release.results import suppress_records as released
+from tacit.release.results import shown_records as released
 
 ALPHA = 1e-6
 KEY = b"tacit true records, statistical."

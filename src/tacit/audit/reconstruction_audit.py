@@ -27,7 +27,7 @@ from tacit.plan.labels import Labels
 from tacit.publish.groups import PersonalGroups, as_columns, as_generalisation, merged, personal_groups
 from tacit.publish.methods.criterion import Channel, Criterion, is_private, largest_size
 from tacit.publish.methods.method import Method
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""The command line, thin: one file per command.
+"""The command line, thin: options and texts; the work is done elsewhere.
 
     tacit demo | init | check | plan | run | ledger | monitor | publish | audit | reproduce | bench | schema
 
@@ -8,19 +8,12 @@ values, and these may be rows.
 
 In reading order:
 
-    demo       the whole way, on data that come with Tacit
-    init       a first draft of a policy
-    check      what a policy protects, and which cells do not fit
-    plan       what a job would cost
-    run        make a job's releases
+    jobs       plan, run, publish, demo: what a job would cost, and its results
+    policies   init, check, schema: drafts of policies, what they protect, which cells do not fit
     ledger     look at budgets, grant more
     monitor    watch places
-    publish    publish tables
-    audit      check what a mechanism promises
-    leakage    what applications could learn, and which epsilons to choose
-    reproduce  the figures of a paper
-    bench      speeds of this machine
-    schema     JSON schemas of the files
+    audit      check what a mechanism promises; which epsilons a case can have
+    reproduce  the figures of a paper, and speeds of this machine
     screen     what reaches the terminal
 """
 
@@ -40,17 +33,11 @@ from typing import Annotated, Any
 import typer
 
 from tacit.cli.audit import app as audit_app
-from tacit.cli.bench import run_benchmarks
-from tacit.cli.check import check_policy
-from tacit.cli.demo import run_demo
-from tacit.cli.init import draft
+from tacit.cli.jobs import publish_app, run_demo, run_releases, show_plan
 from tacit.cli.ledger import ledger_app
 from tacit.cli.monitor import monitor_app
-from tacit.cli.plan import show_plan
-from tacit.cli.publish import publish_app
-from tacit.cli.reproduce import reproduce_paper
-from tacit.cli.run import run_releases
-from tacit.cli.schema import show_schema
+from tacit.cli.policies import check_policy, draft, show_schema
+from tacit.cli.reproduce import reproduce_paper, run_benchmarks
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
 from tacit.errors import TacitError, Terminated, nearest, terminated
 from tacit_command import INTERRUPTED, TERMINATED, unless_loading

@@ -1,4 +1,4 @@
-"""`tacit reproduce 001`, `002`, `003` and `004`: recompute the figures of a paper beside what it claims.
+"""`tacit reproduce 001..004` and `tacit bench`: figures of a paper beside what it claims, and speeds of this machine.
 
 The work is done by `tacit_reproductions`, a distribution of its own in the folder `reproductions/` of the repository.
 """
@@ -71,3 +71,31 @@ def reproduce_paper(
     with reproductions():
         from tacit_reproductions.command import show_reproduction
     show_reproduction(paper.value, data, quick=quick, fresh=fresh, output=output, as_json=as_json)
+
+
+class Benchmark(StrEnum):
+    """What can be measured."""
+
+    noise = "noise"
+    rows = "rows"
+    top_k = "top_k"
+    monitor = "monitor"
+    plan = "plan"
+    clusters = "clusters"
+    grids = "grids"
+    lines = "lines"
+    disclosure = "disclosure"
+    tables = "tables"
+    records = "records"
+
+
+def run_benchmarks(
+    which: Annotated[Benchmark | None, typer.Argument(help="What to measure; everything if not given.")] = None,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure noise, counting, lists, monitors, plans, clusters, ranges, audits, tables, records, beside baselines."""
+    with reproductions():
+        from tacit_reproductions.command import show_benchmarks
+    show_benchmarks([name.value for name in Benchmark if which in (None, name)], quick=quick, as_json=as_json)

@@ -161,7 +161,7 @@ def _value(entry: YamlEntry, domain: Domain, name: str, key: str) -> Any:
 def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
     # the engines take seconds to load, and most cases and jobs are only looked at
-    from tacit.release.estimate.answers import true_answers
+    from tacit.release.estimate.measure import true_answers
     from tacit.rows.guard import closed
     from tacit.rows.rows import open_rows
 

@@ -1,23 +1,293 @@
-"""Run a job: all releases are paid for at once and made in order.
+"""What a job would do and cost, whether it could run, and running it.
 
-Guarantee   Everything that can be refused is refused before anything is charged: all plans are made, the sum of all
-            costs is compared with what remains, the folder for the results must be free, and the rows must be there.
-            Then all releases are charged in one transaction: a job is paid as a whole or not at all, whoever else wants
-            what is left.
-Assumes     `jobs/job_file.py` for what a job says.
-Why         A job that stops in the middle has spent budget for results that nobody asked for by themselves.
-Checked by  tests/unit/jobs/test_job.py, tests/unit/report/test_publish.py, tests/contract/test_job_races.py.
+Guarantee   Everything that can be refused is refused before anything is charged and before any row is opened: all plans
+            are made, the sum of all costs is compared with what remains, the folder for the results must be free, and
+            the rows must be there. Then all releases are charged in one transaction: a job is paid as a whole or not at
+            all, whoever else wants what is left.
+Assumes     `jobs/job_file.py` for what a job says. What planning finds may change before the job runs, so running it
+            checks again.
+Why         A job that stops in the middle has spent budget for results that are not complete. Planning charges nothing
+            and opens no row: plans are made of the policy, what remains is read from the ledger, and of the rows only
+            the names of files and columns are looked at.
+Checked by  tests/unit/jobs/test_job.py, tests/unit/release/test_plans.py, tests/unit/report/test_publish.py,
+            tests/cli/test_startup.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from tacit.errors import DataRefused
-from tacit.jobs.job_file import Job
-from tacit.jobs.job_plan import JobPlan, check_cost, check_limits_kept, check_out, check_rows, planned
-from tacit.release.results.record import ReleaseRecord
-from tacit.release.session import Session
+from tacit.amounts import shown
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitError
+from tacit.jobs.job_file import RELEASES, Job, JobRelease
+from tacit.plan.choose import Explanation, explain
+from tacit.plan.plans.plan import Plan
+from tacit.policy.policy_file import attribute_line
+from tacit.release.planner import Planner
+from tacit.rows.files.headers import known_columns
+from tacit.rows.files.identity import FileContents
+from tacit.rows.files.table_files import column_names, is_file, source_files, source_name
+
+if TYPE_CHECKING:
+    from tacit.ledger.applications import Applications
+    from tacit.ledger.clauses import TableNote
+    from tacit.ledger.ledger import Ledger
+    from tacit.release.budget import Purse
+    from tacit.release.results.record import ReleaseRecord
+    from tacit.release.session import Session
+
+FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """What a job will do: the plan of each release by name, made once, and what explains it."""
+
+    job: Job
+    planner: Planner = field(repr=False)
+    explanations: Mapping[str, Explanation]
+    cost: Fraction  # less than all epsilons where something was paid for before
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans, in the order of the job."""
+        return [explanation.plan for explanation in self.explanations.values()]
+
+
+def plan_job(job: Job) -> JobPlan:
+    """Plan each release of a job: what it would cost, how wrong it would be and what would remain after it.
+
+    Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
+    """
+    left = start = remaining(job)
+    planner, plans = plan_releases(job)
+    reached: Mapping[str, Fraction] = {}
+    if lines := [line for plan in plans.values() for line in plan.lines_asked]:
+        with _purse(job) as purse:
+            reached = {} if purse is None else purse.reached(lines)
+    found = {}
+    for name, plan in plans.items():
+        left -= plan.cost(reached)
+        reached = {**reached, **{line: max(at, reached.get(line, at)) for line, at in plan.lines_asked.items()}}
+        found[name] = explain(plan, remaining=left)
+    return JobPlan(job, planner, found, start - left)
+
+
+def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
+    """Return a job as it was planned, or plan it; first it is refused for whatever these checks find."""
+    for check in checks:
+        check(job.job if isinstance(job, JobPlan) else job)
+    return job if isinstance(job, JobPlan) else plan_job(job)
+
+
+def plan_releases(job: Job) -> tuple[Planner, dict[str, Plan]]:
+    """Return the plan of each release of a job by name, whatever remains, and who made them."""
+    planner = Planner(job.about())
+    found = {}
+    for release in job.releases:
+        with _name_in_refusals(job, release):
+            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
+            found[release.name] = planner.plan(release.query, release.epsilon, **options)
+    return planner, found
+
+
+def remaining(job: Job) -> Fraction:
+    """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
+    with _begun_ledger(job) as ledger:
+        if ledger is not None and (job.budget is None or _has_account(ledger, job)):
+            left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
+            return left if job.budget is None else min(left, job.budget)
+    if job.budget is None:
+        raise JobError(
+            "must be given, since the ledger is new",
+            key="budget",
+            file=job.file,
+            fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
+        )
+    return job.budget
+
+
+def refusals(job: Job, plans: Sequence[Plan] = (), table: TableNote | None = None) -> Mapping[str, TacitError]:
+    """Return what would refuse to pay for a job, by what it is about; nothing is charged.
+
+    It is a dry run of paying, with the sentences that the run would give: `policy`, `table`, `leakage`, `files`.
+    """
+    try:
+        check_limits_kept(job, plans)
+        with _purse(job, job.leakage) as purse:
+            return {} if purse is None else purse.refusals(plans, opening=True, table=table)
+    except Refused as refused:  # the limits themselves
+        return {"leakage": refused}
+
+
+def check_paying(job: Job, table: TableNote | None = None) -> None:
+    """Refuse a job with the first sentence that paying for it would give. Nothing is charged."""
+    for refused in refusals(job, table=table).values():
+        raise refused
+
+
+def check_limits_kept(job: Job, plans: Sequence[Plan]) -> None:
+    """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
+
+    Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
+    """
+    if job.leakage is not None and job.ledger is None and any(one.records and one.records.shows for one in plans):
+        raise JobError(
+            "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
+            "show more than the limit allows",
+            key="ledger",
+            file=job.file,
+            fix="Add `ledger: ledger.db`, and always the same for the same rows. Nothing was charged.",
+        )
+
+
+@contextmanager
+def _purse(job: Job, leakage: Applications | None = None) -> Iterator[Purse | None]:
+    """Open the purse that a run of the job would pay from; None without a ledger, which alone remembers anything."""
+    if job.ledger is None:
+        yield None
+        return
+    # here, not above: a database takes long to load
+    from tacit.release.budget import LeakageWatch, Purse
+
+    files = source_files(job.rows)
+    content = FileContents(files) if all(is_file(file) for file in files) else None
+    whose: dict[str, Any] = {"dataset": job.dataset, "analyst": job.analyst, "source": source_name(job.rows)}
+    policy = job.about()
+    with _begun_ledger(job) as ledger:
+        yield Purse(policy, job.budget, ledger, LeakageWatch(leakage, policy), **whose, content=content)
+
+
+@contextmanager
+def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
+    """Open the ledger of a job, if there is one to look at: the first release begins a file that is not there yet."""
+    if job.ledger is None:
+        yield None
+        return
+    # here, not above: a database takes long to load, and a job that has none is planned without
+    from tacit.ledger.address import address_of
+    from tacit.ledger.ledger import Ledger
+
+    file = address_of(job.ledger).file
+    if (
+        file is not None
+        and file.parent.is_dir()
+        and (not file.exists() or (file.is_file() and not file.stat().st_size))
+    ):
+        yield None
+        return
+    with Ledger(job.ledger, create=False) as ledger:
+        yield ledger
+
+
+def _has_account(ledger: Ledger, job: Job) -> bool:
+    return any(account.dataset == job.dataset for account in ledger.accounts())
+
+
+@contextmanager
+def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
+    """Say which release of which file a refusal is about."""
+    try:
+        yield
+    except Refused as refusal:
+        located = refusal.located(file=job.file, key=f"release {release.name!r}: {refusal.key}")
+    else:
+        return
+    raise located
+
+
+# ---- what must be so ------------------------------------------------------------------------------------------------
+
+
+def check_cost(job: Job) -> None:
+    """Refuse a job that costs more than what remains."""
+    left = remaining(job)
+    if any(release.query.remembers for release in job.releases):
+        return  # what was paid before is known once the ledger is charged, which refuses before rows are opened
+    if job.cost > left:
+        raise BudgetExceeded(
+            f"must not cost more in all than what remains, {shown(left)}",
+            key=RELEASES if job.releases else "table",
+            given=shown(job.cost),
+            file=job.file,
+            fix="Ask for less, or grant more budget. Nothing was charged.",
+        )
+
+
+def check_out(job: Job) -> None:
+    """Refuse a folder for the results that is not free: nothing is ever overwritten, and no link followed."""
+    out = job.out
+    if out.is_symlink():
+        # also one that leads nowhere: the folder could not be put in its place after everything was paid for
+        raise job.refuse("out", "must be a folder of its own, not a link", given=str(out), fix="Name another.")
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    half = out.is_dir() and not (out / FINISHED).exists()
+    raise job.refuse(
+        "out",
+        "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
+        if half
+        else "must be a new or empty folder",
+        given=str(out),
+        fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
+    )
+
+
+def check_rows(job: Job) -> None:
+    """Refuse files of rows that do not exist, are no tables, or lack a column; no row is opened."""
+    for path in job.rows:
+        if Path(path).is_file() or any(Path(match).is_file() for match in glob.iglob(path, recursive=True)):
+            continue
+        is_pattern = glob.has_magic(job.places.get(path, (0, path))[1])
+        raise job.refuse(
+            "rows",
+            "must match a file" if is_pattern else "must be a file that exists",
+            given=path,
+            fix="Check the path; it is relative to the job file.",
+            place=path,
+        )
+    _check_columns(job)
+
+
+def _check_columns(job: Job) -> None:
+    """Refuse rows that lack a column which the job needs, with the line that names it."""
+    try:
+        names, refusal = column_names(job.rows), None
+    except DataRefused as refused:
+        names, refusal = [], refused
+    if refusal is not None:
+        raise job.refuse("rows", refusal.rule, given=job.rows[0], fix=refusal.fix, place=job.rows[0])
+    policy = job.about()
+    declared = {
+        column: name for name, attribute in policy.domain.items() for column in attribute.read_from(name, policy.item)
+    }
+    fix = known_columns(names, declared) or "Check the name in the header of the file."
+    for column, name in declared.items():
+        if column not in names:
+            file, line = _declared_at(job, name)
+            key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
+            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
+    for key, wanted in (("person", policy.person), ("order", policy.order)):
+        if wanted is not None and wanted not in names:
+            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
+
+
+def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
+    """Return the file and the line that declare an attribute."""
+    policy = job.places.get("policy", (0, ""))[1]
+    file = Path(job.file).parent / policy if policy else Path(job.file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        return policy or job.file, attribute_line(text, name, below="" if policy else "policy")
+    except (OSError, UnicodeDecodeError, Refused):  # it was read before, and may have changed
+        return policy or job.file, None
+
 
 Progress = Callable[[str, int, int], None]
 
@@ -61,6 +331,9 @@ def run_job(
 
 def session_of(job: Job) -> Session:
     """Open the rows and the ledger. Nothing is charged yet, and a refusal of the rows says so."""
+    # here, not above: engines take long to load, and most jobs are only planned
+    from tacit.release.session import Session
+
     try:
         return Session(
             job.policy,

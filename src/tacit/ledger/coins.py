@@ -26,7 +26,7 @@ Why         Kept coins follow from one secret for each data set, never printed, 
             price is computed again.
             A gap that is filled later, by the same coin, was a secret before: so files must hold what they held. Equal
             bytes are equal rows. New lines behind the end of a whole file leave its rows as they were; since no key may
-            occur twice (`release/results/suppress_records.py`), they have keys, and so coins, of their own.
+            occur twice (`release/results/shown_records.py`), they have keys, and so coins, of their own.
             What a line's files hold is written in the transaction that charges for it, before rows are opened, and only
             if nobody else has written meanwhile: so no two processes use one line for different bytes. The longest
             content counts, so that added lines are compared as well. It is first noted as asked for, then as shown, in

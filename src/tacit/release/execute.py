@@ -11,14 +11,8 @@ from tacit.arrays import Ints
 from tacit.errors import PlanError, sealed
 from tacit.ledger.coins import CoinState
 from tacit.plan.plans.plan import Plan
-from tacit.release.estimate.answers import check_people, count_once
-from tacit.release.results import (  # noqa: F401 - they register what is drawn for their plans
-    clusters,
-    derived,
-    rectangles,
-    selections,
-    suppress_records,
-)
+from tacit.release.estimate.measure import check_people, count_once
+from tacit.release.results import derived, ranges, selections, shown_records  # noqa: F401 - they register records
 from tacit.release.results.record import ReleaseRecord, draw_record
 from tacit.rows.rows import Rows
 

@@ -21,7 +21,7 @@ from tacit.errors import PlanError, kind_of
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.estimate.shared_sums import check_agreement
+from tacit.release.estimate.projections import check_agreement
 
 
 @final

@@ -27,12 +27,11 @@ from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.budget import NOTHING_PAID, Paid, Purse, fixed
+from tacit.release.budget import NOTHING_PAID, LeakageWatch, Paid, Purse, fixed
 from tacit.release.certificate import Certificate, certify
-from tacit.release.estimate.answers import check_answerable, counts_of
+from tacit.release.estimate.measure import check_answerable, counts_of
 from tacit.release.execute import Drawn, Reserved, true_answers
 from tacit.release.interactive import Asking, allow
-from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.publication import Publication, check_announced
 from tacit.release.results.record import ReleaseRecord

@@ -22,7 +22,7 @@ from pathlib import Path
 from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError, system_reason
 from tacit.jobs.job_file import Job
-from tacit.jobs.job_plan import FINISHED
+from tacit.jobs.job_run import FINISHED
 from tacit.ledger.ledger import Ledger, Run
 
 PART = ".part"

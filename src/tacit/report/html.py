@@ -29,9 +29,8 @@ from tacit.arrays import Ints
 from tacit.plan.choose import Explanation
 from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
-from tacit.release.results.number_texts import number_texts
 from tacit.release.results.record import ReleaseRecord
-from tacit.release.results.value_files import planned_file_name
+from tacit.release.results.value_files import number_texts, planned_file_name
 from tacit.report.charts.chart_parts import BLUE, LINE
 from tacit.report.charts.release_charts import (
     chart,

@@ -26,8 +26,7 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import DataRefused, TacitError
 from tacit.jobs.job_file import Job
-from tacit.jobs.job_plan import FINISHED, JobPlan, check_out, planned
-from tacit.jobs.job_run import Progress, run_job
+from tacit.jobs.job_run import FINISHED, JobPlan, Progress, check_out, planned, run_job
 from tacit.ledger.ledger import Ledger
 from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts.release_charts import chart, chart_svg

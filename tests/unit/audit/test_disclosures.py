@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
 
 RNG = np.random.default_rng(4)
 SIZE = 3_000

@@ -14,7 +14,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit.disclosure_audits.yardsticks import SeveralYardsticks
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
 
 TABLE_2_1 = pd.DataFrame(
     {

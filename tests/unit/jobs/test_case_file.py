@@ -16,8 +16,7 @@ import yaml
 import tacit as tc
 from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
-from tacit.jobs.job_plan import JobPlan, plan_job, refusals
-from tacit.jobs.job_run import run_job
+from tacit.jobs.job_run import JobPlan, plan_job, refusals, run_job
 from tacit.plan.leakage.shown import Shown
 from tacit.report.charts.audit_charts import (
     LETTER,

@@ -14,8 +14,7 @@ import yaml
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
 from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
-from tacit.jobs.job_plan import check_rows, plan_job
-from tacit.jobs.job_run import run_job
+from tacit.jobs.job_run import check_rows, plan_job, run_job
 from tacit.policy.keys import Keys
 
 POLICY = """\

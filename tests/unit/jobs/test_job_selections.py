@@ -13,7 +13,7 @@ import yaml
 
 import tacit as tc
 from tacit.jobs.job_file import job_schema, read_job
-from tacit.jobs.job_plan import plan_job
+from tacit.jobs.job_run import plan_job
 from tacit.plan.question import resolve
 from tacit.plan.questions.written import from_document
 from tacit.report.job_folder import publish

@@ -13,8 +13,7 @@ from tests.older_ledgers import as_older
 
 import tacit as tc
 from tacit.jobs.job_file import read_job
-from tacit.jobs.job_plan import plan_job
-from tacit.jobs.job_run import run_job
+from tacit.jobs.job_run import plan_job, run_job
 from tacit.ledger.coins import RaisedCoins, StateMoved
 
 POLICY = tc.Policy(tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag()}), tc.secrets.records("ill == True"))

@@ -16,7 +16,7 @@ from tacit.plan.choose import choose
 from tacit.plan.measure.cluster_grids import grid_of, grids
 from tacit.plan.plans.kmeans import FEW_POINTS, centres_of, nearest, spread_around
 from tacit.plan.questions.clusters import ClustersPlan
-from tacit.release.results.clusters import ClustersRecord
+from tacit.release.results.derived import ClustersRecord
 
 PLANE = tc.Domain({"x": tc.Integers(0, 99), "y": tc.Integers(0, 99), "sex": tc.Categories(["f", "m"])})
 TOWNS = np.array([[20, 30], [75, 25], [50, 80]])

@@ -20,7 +20,7 @@ from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders
 from tacit.plan.question import resolve
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.written import KEYWORDS, example, from_document, query_schema
-from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.measure import true_answers
 from tacit.report.charts.release_charts import chart, chart_text
 from tacit.rows.rows import open_rows
 

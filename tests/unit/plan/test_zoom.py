@@ -28,7 +28,7 @@ from tacit.plan.measure.soft_cells import AxisCells, SoftCells
 from tacit.plan.plans.zoom import LOOK, Zoomed, closer, look_at
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.policy import ABSENT
-from tacit.release.results.clusters import ClustersRecord
+from tacit.release.results.derived import ClustersRecord
 from tacit.report.html import html_report
 from tacit.report.text import release_table
 

@@ -13,8 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import PlanError
-from tacit.release.results.number_texts import with_interval
-from tacit.release.results.value_files import rounded, write_csv
+from tacit.release.results.value_files import rounded, with_interval, write_csv
 from tacit.report.csv_tables import write_release
 from tacit.report.text import plan_table
 

@@ -12,10 +12,17 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import tacit as tc
-from tacit.release.estimate import agree, shared_sums
-from tacit.release.estimate.agree import agreement, nearest
-from tacit.release.estimate.cell_estimates import following, increasing, nonnegative, with_totals
-from tacit.release.estimate.shared_sums import check_agreement, shared_names
+from tacit.release.estimate import projections
+from tacit.release.estimate.projections import (
+    agreement,
+    check_agreement,
+    following,
+    increasing,
+    nearest,
+    nonnegative,
+    shared_names,
+    with_totals,
+)
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
 
@@ -205,8 +212,8 @@ def test_any_tables_can_be_made_to_agree_without_negative_cells(people, exact, s
 
 def test_tables_that_nearly_agree_are_settled_exactly(monkeypatch):
     """However few steps there are, what comes out agrees and is not negative."""
-    monkeypatch.setattr(agree, "FEWEST_STEPS", 8)
-    monkeypatch.setattr(agree, "_WORK", 0)
+    monkeypatch.setattr(projections, "FEWEST_STEPS", 8)
+    monkeypatch.setattr(projections, "_WORK", 0)
     rng = np.random.default_rng(2)
     truth = {("a", "b"): rng.poisson(0.3, (2, 3)).astype(float)}
     truth[("b", "c")] = np.stack([truth[("a", "b")].sum(0), np.zeros(3)], axis=1)
@@ -228,7 +235,7 @@ def wide(flags: int, people: int = 3) -> tuple[tc.Policy, pd.DataFrame]:
 
 
 def test_too_many_tables_to_agree_are_refused_and_nothing_is_charged(monkeypatch):
-    monkeypatch.setattr(shared_sums, "MOST_TABLES", 40)
+    monkeypatch.setattr(projections, "MOST_TABLES", 40)
     policy, rows = wide(10)  # 45 pairs of them
     opened = tc.Session(policy, rows, budget=1)
     with pytest.raises(tc.PlanError, match="consistent is for 40 tables at most, and these are 45"):

@@ -21,8 +21,7 @@ import tacit as tc
 from tacit import noise
 from tacit.cli import main
 from tacit.jobs.job_file import Job, read_job
-from tacit.jobs.job_plan import plan_job
-from tacit.jobs.job_run import run_job
+from tacit.jobs.job_run import plan_job, run_job
 from tacit.plan import choose as choosing
 from tacit.plan.choose import Explanation
 from tacit.plan.plans.plan import Plan

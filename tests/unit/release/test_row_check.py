@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import tacit as tc
 from cli.shell import files_in, inside
 from parameters import examples
-from tacit.release.curator.key_check import KeyCheck
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
+from tacit.release.curator.row_check import KeyCheck
 from tacit.rows.files.sample import sample_of
 
 DOMAIN = tc.Domain(

@@ -10,8 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.plan.labels import Labels
-from tacit.release.results import assemble_records as gathered_records
-from tacit.release.results import true_records
+from tacit.release.results import shown_records, true_records
 from tacit.rows.files import shown_files
 from tacit.rows.files.shown_files import KeyNumbers, ShownFile
 from tacit.rows.sources import frames
@@ -71,9 +70,9 @@ def test_a_file_of_no_rows_has_its_columns():
 )
 def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, kind, tmp_path, monkeypatch):
     """Nothing is shown of the first rows, which are all a secret, and then not of the others."""
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
-    for module in (gathered_records, true_records):
+    for module in (shown_records, true_records):
         monkeypatch.setattr(module, "FEW", 4)
     secret, other = attribute.value(0), attribute.value(attribute.size - 1)
     hidden = f"v == {secret!r}"
@@ -94,7 +93,7 @@ def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, ki
 
 def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch):
     """One row less in the first batch of the source moves every row after it by one place, and ends no group."""
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
     policy = tc.Policy(
         tc.Domain({"x": tc.Integers(0, 9999), "ill": tc.Flag()}), tc.secrets.taking_part(where="ill == True")
@@ -109,9 +108,9 @@ def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch
 @pytest.mark.parametrize("most", [0, 2**20], ids=["sorted", "counted"])
 def test_rows_without_a_key_are_the_same_file_sorted_or_counted(most, tmp_path, monkeypatch):
     """All are shown, since no coin hides them at this epsilon; wings have an order that is not that of their names."""
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
-    monkeypatch.setattr(gathered_records, "MOST_COUNTED", most)
-    monkeypatch.setattr(gathered_records, "AT_A_TIME", 70)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(shown_records, "MOST_COUNTED", most)
+    monkeypatch.setattr(shown_records, "AT_A_TIME", 70)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
     domain = tc.Domain({"wing": tc.Categories(WINGS), "seat": tc.Integers(0, 9), "ill": tc.Flag()})
     rows = pd.DataFrame({"wing": [WINGS[at % 3] for at in range(400)], "seat": [at * 7 % 9 for at in range(400)]})
@@ -164,7 +163,7 @@ def test_columns_that_rows_in_order_are_sorted_by_alone_are_dropped():
 
 @pytest.mark.parametrize("rows_each", [2, 3])
 def test_a_person_with_too_many_rows_is_refused_in_a_file_too(rows_each, tmp_path, monkeypatch):
-    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(shown_records, "MOST_IN_MEMORY", 50)
     domain = tc.Domain({"who": tc.Integers(0, 99), "day": tc.Integers(0, 9), "ill": tc.Flag()})
     policy = tc.Policy(domain, tc.secrets.attributes("ill", where="ill == True"), person="who", per_person=rows_each)
     rows = pd.DataFrame({"who": [*np.repeat(np.arange(100), 2), 7], "day": [*np.tile([0, 1], 100), 2], "ill": False})

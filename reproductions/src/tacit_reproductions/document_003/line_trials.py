@@ -21,9 +21,9 @@ from tacit.policy.domain import Domain
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
-from tacit.release.estimate.cell_estimates import increasing
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure
+from tacit.release.estimate.projections import increasing
 from tacit_reproductions.measured import Number
 
 IntArray = npt.NDArray[np.int64]

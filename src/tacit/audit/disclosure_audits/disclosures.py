@@ -48,8 +48,8 @@ from tacit.audit.disclosure_audits.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.plans.plan import Plan
+from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import counts_of_columns, counts_under
-from tacit.release.curator.warning import PRIVATE
 
 SANITY: Final = 1e-4  # of all people: smaller counts are not expected to be accurate (document 004, section 3.4.4)
 LOWEST: Final = 1e-6

@@ -65,8 +65,8 @@ from tacit.audit.disclosure_audits.confidences import (
 from tacit.errors import DataRefused, PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.yaml_entries import YamlEntry, YamlSource
 from tacit.publish.table import COUNT, PublishedTable
+from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import PrivateCounts, counts_of_columns
-from tacit.release.curator.warning import PRIVATE
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.arrays import Bools, Floats, Ints
 from tacit.publish.methods.criterion import Channel, Criterion, not_prevented
-from tacit.release.estimate.cell_estimates import nonnegative as nearest_counts
+from tacit.release.estimate.projections import nonnegative as nearest_counts
 
 
 class Method(ABC):

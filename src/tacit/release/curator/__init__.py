@@ -2,8 +2,10 @@
 
 In reading order:
 
-    key_check       whether a key names every row once
-    private_counts  true counts for audits, for the curator
-    warning         whom true counts are for
-    row_check       which cells of the rows do not fit the domain
+    private_counts  true counts for audits
+    row_check       which cells of the rows do not fit the domain, and which keys repeat
 """
+
+from typing import Final
+
+PRIVATE: Final = "For the curator only: this reads private data. It is part of no release; do not publish what it says."

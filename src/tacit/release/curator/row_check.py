@@ -1,11 +1,12 @@
-"""Which cells of the rows do not fit the domain, for whoever holds the rows: `tacit check POLICY --rows DATA`.
+"""Which cells of the rows do not fit the domain, and whether a key names every row once, for whoever holds the rows.
 
-Guarantee   None: these are true counts of people's cells, for the holder of the data alone. They are written nowhere,
-            no record, report or certificate can hold them, and no cell is ever shown.
+Guarantee   None: `tacit check POLICY --rows DATA` shows true counts of people's cells, to the holder of the data alone.
+            They are written nowhere, no record, report or certificate can hold them, and no cell is ever shown.
 Assumes     Whoever asks may see the rows anyway.
 Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
-            read by the engine and the codes that releases use (`rows/engines`, `rows/cells/readings.py`), and the
-            number of people that remain is counted by the very rows that a release would count.
+            read by the engine and the codes that releases use (`rows/sources`, `rows/cells/readings.py`), and the
+            number of people that remain is counted by the same code. A release refuses a key that is missing or
+            repeated only once it is paid for; keys are read here as a release reads them, so that this is found before.
 Checked by  tests/unit/release/test_row_check.py.
 """
 
@@ -16,16 +17,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import narwhals as nw
+import numpy as np
 
-from tacit.errors import DataRefused, Unread, sealed
+from tacit.errors import DataRefused, InternalError, Unread, sealed
 from tacit.plan.measure.tally import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.curator.key_check import KeyCheck, check_key
-from tacit.release.curator.warning import PRIVATE
+from tacit.release.curator import PRIVATE
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.cells.kinds import UNEXPECTED, code_of, unexpected_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr
+from tacit.rows.cells.row_names import Named, in_one_list
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.files.headers import is_called_an_id
 from tacit.rows.files.sample import selected
@@ -33,6 +35,61 @@ from tacit.rows.guard import closed
 from tacit.rows.rows import Rows
 from tacit.rows.sources.engine import PERSON, Engine, unreadable
 from tacit.rows.sources.source import columns_of, engine_for
+
+
+@dataclass(frozen=True)
+class KeyCheck:
+    """How often keys are there: `repeated` counts those in several rows. `refused`: what a release would say first."""
+
+    columns: tuple[str, ...]
+    rows: int
+    repeated: int
+    refused: str = ""
+
+    def __str__(self) -> str:
+        named = ", ".join(self.columns)
+        if self.refused:
+            return f"{named}: true records by this key would be refused. {self.refused}"
+        if not self.repeated:
+            return f"{named}: names each of {self.rows:,} rows once"
+        many = "1 key is" if self.repeated == 1 else f"{self.repeated:,} keys are"
+        return (
+            f"{named}: {many} there more than once in {self.rows:,} rows, so that true records by this key would be "
+            "refused. Remove rows, or add what tells them apart to the key"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            "columns": list(self.columns),
+            "rows": self.rows,
+            "repeated": self.repeated,
+            "refused": self.refused or None,
+        }
+
+
+def check_key(rows: Rows, attributes: Sequence[str], key: Sequence[str]) -> KeyCheck:
+    """Look at the key of every row."""
+    numbered = [name for name in key if name in attributes]
+    others = [name for name in key if name not in attributes]
+
+    def work(positions: Mapping[str, Any], named: Mapping[str, Named], _: int) -> tuple[list[Any], list[Named]]:
+        return [np.array(positions[name]) for name in numbered], [named[name] for name in others]
+
+    def looked_at() -> list[tuple[list[Any], list[Named]]]:
+        return list(rows.records(numbered, key, work))
+
+    try:
+        rows.check_naming(others)
+        parts = closed(looked_at, InternalError("rows were open"))
+    except DataRefused as refused:
+        # without the fix, which is about what was paid for
+        return KeyCheck(tuple(key), 0, 0, f"Column {refused.column!r} {refused.rule}.")
+    columns = [np.concatenate([found[at] for found, _ in parts] or [np.zeros(0)]) for at in range(len(numbered))]
+    columns += [in_one_list([found[at] for _, found in parts])[1] for at in range(len(others))]
+    _, many = np.unique(np.stack(columns), axis=1, return_counts=True)
+    return KeyCheck(tuple(key), int(many.sum()), int((many > 1).sum()))
+
 
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5

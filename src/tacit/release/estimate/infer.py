@@ -1,12 +1,10 @@
 """From measurements to estimates: the best values of the answers, and the laws that their intervals are made from.
 
-Measured first, inferred afterwards: nothing here knows true answers other than those that no secret edge changes
-(`release/estimate/measure.py`). The estimate of an answer is a fixed linear combination of noisy entries, so its law is
-known
-before the release (`plan/errors/error_laws.py`); non-negative values and rising counts come after it, as projections
-that never
-lead further away from the truth, and intervals are widened where they would leave such a value out. Counts on a line
-that need not be moved to rise follow their neighbours that were, as far as their errors are alike.
+Nothing here knows true answers other than those that no secret edge changes (`release/estimate/measure.py`). The
+estimate of an answer is a fixed linear combination of noisy entries, so its law is known before the release
+(`plan/errors/error_laws.py`). Non-negative values and rising counts come after it, as projections that never lead
+further away from the truth, and intervals are widened where they would leave such a value out. Counts on a line that
+need not be moved to rise follow their neighbours that were, as far as their errors are correlated.
 """
 
 from __future__ import annotations
@@ -20,12 +18,10 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.plan.plans.linear import Line, LinearPlan
-from tacit.release.estimate.agree import agreement, nearest
-from tacit.release.estimate.cell_estimates import following, increasing, of_groups, with_totals
-from tacit.release.estimate.cell_estimates import nonnegative as without_negatives
 from tacit.release.estimate.measure import Measurements, measure
-from tacit.release.results.line import LineRecord, RunningCounts
-from tacit.release.results.listed_ranges import ListedRangesRecord
+from tacit.release.estimate.projections import agreement, following, increasing, nearest, of_groups, with_totals
+from tacit.release.estimate.projections import nonnegative as without_negatives
+from tacit.release.results.ranges import LineRecord, ListedRangesRecord, RunningCounts
 from tacit.release.results.record import LinearRecord, ReleaseRecord, draw_record
 
 

@@ -1,20 +1,26 @@
-"""Records of questions that are made of several parts: what follows from the releases of the parts."""
+"""Records of questions that are made of several parts: what follows from the releases of the parts; clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
+from tacit.errors import PlanError
+from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.derived import DerivedPlan
+from tacit.plan.plans.kmeans import nearest
+from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure
-from tacit.release.results.line import LineRecord, RunningAnswers, RunningCounts
+from tacit.release.results.ranges import LineRecord, RunningAnswers, RunningCounts
 from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, check_level, draw_record
+from tacit.release.results.value_files import decimals_for
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -68,8 +74,117 @@ def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> Der
 
 @draw_record.register
 def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
-    return partial(_inferred, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
+    return partial(_derive_from, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
 
 
-def _inferred(plan: DerivedPlan, measured: Sequence[Measurements]) -> DerivedRecord:
+def _derive_from(plan: DerivedPlan, measured: Sequence[Measurements]) -> DerivedRecord:
     return derive(plan, [infer(part, consistent=True) for part in measured])
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClustersRecord(DerivedRecord):
+    """The result of a question for clusters, the heaviest first.
+
+    `centres` has a row for each cluster, in the numbers of the data; `objective` is an estimate of the mean squared
+    distance of a person to the nearest centre, NaN where nobody seems to be. `parts` are the counts of cells, the
+    number of people and, where a look led to finer cells, the look; `settled` is the plan for this number of people.
+    """
+
+    plan: ClustersPlan
+    centres: Floats
+    objective: float
+    settled: ClustersPlan
+    _own: Ints = field(repr=False)  # which centre each cell of the grid belongs to
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.centres.flags.writeable = self._own.flags.writeable = False
+
+    @property
+    def done(self) -> ClustersPlan:
+        """What came of the plan: the cells that were counted, and the noise that they have."""
+        return self.settled.done([part.plan for part in self.parts])
+
+    @property
+    def sizes(self) -> Floats:
+        """How many people are nearest to each centre, estimated."""
+        return self.values
+
+    @property
+    def own(self) -> Ints:
+        """Which centre is nearest to each cell of the grid that was counted."""
+        return self._own
+
+    @cached_property
+    def digits_for(self) -> float:
+        """The error of the number of people around a centre: an interval for all regions at once is wider than that."""
+        noise, grid = self.parts[0].plan.noise, self.parts[0].plan
+        if noise is None:
+            return 0.0
+        unit = float(grid.query.unit(grid.policy.domain))
+        return float(np.sqrt(noise.variance() * len(self._own) / len(self.values)) * unit)
+
+    def predict(self, points: Any) -> npt.NDArray[np.int64]:
+        """Return for each point the number of its nearest centre, counted from zero: a row of `centres`.
+
+        Points are rows of coordinates, in the order of the columns of `centres`.
+        """
+        wide = self.centres.shape[1]
+        try:
+            given = np.asarray(points, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty((0, 0, 0))
+        if given.ndim == 1 and wide == 1:
+            given = given[:, np.newaxis]
+        if given.ndim != 2 or given.shape[1] != wide or not np.isfinite(given).all():
+            # whose points these are is not known: nothing of them is repeated
+            fix = f"Give rows of {wide} number{'s' * (wide != 1)}, in the order of {', '.join(self._columns())}."
+            raise PlanError(f"must be a table of finite numbers with {wide} columns", key="points", fix=fix)
+        return nearest(given, self.centres)
+
+    def labels(self) -> dict[str, Any]:
+        """Return the number of each cluster and where its centre lies."""
+        columns = self._columns()
+        number = "cluster"
+        while number in columns:
+            number += " number"
+        digits = decimals_for(self.settled.rmse / 10)
+        places = np.round(self.centres, digits)
+        return {
+            number: list(range(1, len(self.values) + 1)),
+            **{name: places[:, at].tolist() for at, name in enumerate(columns)},
+        }
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return ends that hold the people in the cells around each centre with at least this probability."""
+        check_level(level)
+        lower, upper = self.plan.query.ends_of(self._own, self.parts, level)
+        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+
+    def _columns(self) -> tuple[str, ...]:
+        return self.plan.query.columns(self.plan.policy.domain)
+
+
+def clustered(plan: ClustersPlan, settled: ClustersPlan, parts: Sequence[LinearRecord | LineRecord]) -> ClustersRecord:
+    """Return the record of a plan from those of cells, people and look; `settled` is the plan for these people."""
+    found = plan.query.fit(parts)
+    return ClustersRecord(
+        plan=plan,
+        values=found.people,
+        parts=tuple(parts),
+        centres=found.centres,
+        objective=found.objective,
+        settled=settled,
+        _own=found.own,
+    )
+
+
+@draw_record.register
+def _(plan: ClustersPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    settled, parts = draw_stages(plan, *truths)
+    measured = [Measurements(part.plan, part.noisy, None, None) for part in parts]
+    return partial(_cluster_from, plan, settled, measured)
+
+
+def _cluster_from(plan: ClustersPlan, settled: ClustersPlan, measured: Sequence[Measurements]) -> ClustersRecord:
+    return clustered(plan, settled, [infer(part) for part in measured])

@@ -29,8 +29,7 @@ from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan
 from tacit.release.certificate import Certificate
-from tacit.release.results.number_texts import with_interval
-from tacit.release.results.value_files import side_by_side, write_csv, write_table
+from tacit.release.results.value_files import side_by_side, with_interval, write_csv, write_table
 
 if TYPE_CHECKING:
     from tacit.ledger.coins import CoinState

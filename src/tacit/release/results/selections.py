@@ -27,9 +27,8 @@ from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, RankingPlan, TopKPlan
 from tacit.release.estimate.tilted import estimate_counts, largest_radius
-from tacit.release.results.number_texts import number_text
 from tacit.release.results.record import ReleaseRecord, check_level, draw_record
-from tacit.release.results.value_files import side_by_side
+from tacit.release.results.value_files import number_text, side_by_side
 
 
 class SelectedCounts(ABC):

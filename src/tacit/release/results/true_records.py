@@ -2,7 +2,7 @@
 
 Guarantee   A record holds what was shown, whether that was sure or up to a coin, and how many rows have a key; nothing
             of what was not shown. Estimates follow from these.
-Assumes     `release/results/suppress_records.py`.
+Assumes     `release/results/shown_records.py`.
 Why         Every record that a coin let through stands for 1 / share of them, where share is the known probability: the
             number of those that were shown is binomial, and its inverse is exact (`ends_of_trials`).
 Checked by  tests/unit/release/test_true_records.py, tests/unit/release/test_record_lines.py

@@ -1,16 +1,17 @@
-"""Files of released numbers, as colleagues open them: CSV, and Parquet for tables that no spreadsheet opens.
+"""Released numbers as files (CSV, and Parquet for tables that no spreadsheet opens) and as texts for people.
 
-Which of the two it is follows from how many answers a table has by its policy and question, never from what came out:
-`LARGEST_CSV` is the only number in it.
+Which kind of file a table gets follows from the number of its answers by policy and question, never from what was
+released.
 
 In CSV, a text that a spreadsheet would take for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line end) gets
 an apostrophe before it, and so does one that begins with an apostrophe, and one that would be written like a number of
-its column: what is written tells any two labels apart. Numbers stay numbers. A column of numbers that is called like a
-label gets another name, so that no column is in the place of another. Numbers are rounded to half of the expected error
-or finer, which makes the error larger by one percent at most; the ends of intervals are rounded outwards, so that none
-gets narrower. Rounded numbers need not add up to the last digit; `record.values` has all digits.
+its column: any two labels stay different. Numbers stay numbers. A column of numbers with the name of a label gets
+another name. Numbers are rounded to half of the expected error or finer, which makes the error larger by one percent at
+most; ends of intervals are rounded outwards, so that no interval gets narrower. Rounded numbers need not add up to the
+last digit; `record.values` has all digits.
 
-Parquet files have the same columns and the same rounded numbers; labels are in them as they are in the policy.
+Parquet files have the same columns and the same rounded numbers; labels are as in the policy. Texts (reports, captions,
+the terminal) have the same digits, with commas between thousands.
 """
 
 from __future__ import annotations
@@ -257,3 +258,37 @@ def _plain(number: Any) -> Any:
     if not isinstance(number, float) or not math.isfinite(number):
         return number
     return Decimal(np.format_float_positional(number, trim="0"))
+
+
+def number_texts(name: str, numbers: npt.NDArray[np.float64], error: float) -> list[str]:
+    """Return a column of numbers as texts; one that is no finite number is empty.
+
+    >>> number_texts("value", np.array([1234.56, -0.2]), error=5.0)
+    ['1,235', '0']
+    >>> number_texts("lower", np.array([35.46]), error=1.0), number_texts("upper", np.array([35.42]), error=1.0)
+    (['35.4'], ['35.5'])
+    """
+    return [_text(number) for number in rounded(name, np.asarray(numbers, dtype=np.float64), decimals_for(error))]
+
+
+def number_text(name: str, number: float, error: float) -> str:
+    """Return one number of such a column."""
+    return number_texts(name, np.array([number]), error)[0]
+
+
+def with_interval(value: float, lower: float, upper: float, error: float, *, before: str = "") -> str:
+    """Return a value with its interval in brackets; an exact one (error 0) stands alone. What is about nobody says so.
+
+    >>> with_interval(12.0, 9.4, 15.1, 2.0, before="95% interval "), with_interval(3.0, 3.0, 3.0, 0.0)
+    ('12 (95% interval 9 to 16)', '3')
+    """
+    if math.isnan(value):
+        return "nobody"
+    said = number_text("value", value, error)
+    if error == 0:
+        return said
+    return f"{said} ({before}{number_text('lower', lower, error)} to {number_text('upper', upper, error)})"
+
+
+def _text(number: Any) -> str:
+    return f"{number:,}" if isinstance(number, int | float) and math.isfinite(number) else ""

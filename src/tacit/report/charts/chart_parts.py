@@ -24,8 +24,8 @@ import numpy.typing as npt
 from tacit.errors import printable
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
-from tacit.release.results.number_texts import number_text, with_interval
 from tacit.release.results.record import ReleaseRecord
+from tacit.release.results.value_files import number_text, with_interval
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from tacit.arrays import Floats, Ints
 from tacit.errors import printable
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
-from tacit.release.results.number_texts import with_interval
+from tacit.release.results.value_files import with_interval
 from tacit.report.charts.chart_parts import (
     ALONE,
     BLUE,

@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.errors import printable
 from tacit.plan.questions import Above, Below, TopK
-from tacit.release.results.number_texts import with_interval
 from tacit.release.results.selections import CountVerdict, ItemVerdicts, Ranking
+from tacit.release.results.value_files import with_interval
 from tacit.report.charts.chart_parts import (
     ALONE,
     BLUE,

@@ -1,15 +1,18 @@
-"""Records of questions about a line: any range, the running counts, quantiles, all with intervals that hold.
+"""Records of questions about a line or a grid: ranges, running counts, quantiles and rectangles, with their intervals.
 
-A release of ranges, of cumulative counts or of quantiles is one set of estimated running counts. Everything that is
-read off them is post-processing: it costs nothing, however much is read.
+A release of ranges, of cumulative counts or of quantiles is one set of estimated running counts, and one of rectangles
+has estimates of all cells. Everything that is read off them is post-processing: it costs nothing, however much is read.
+A few listed ranges or rectangles often have less noise when each is measured by itself. Then no other one can be told,
+and the refusal says what to ask instead.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +20,16 @@ import numpy.typing as npt
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
+from tacit.plan.plans.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.plans.linear import LinearPlan
-from tacit.plan.question import position_of_end
+from tacit.plan.question import in_words, position_of_end
 from tacit.plan.questions import quantiles as ask_quantiles
 from tacit.plan.questions.cumulative import OnALine
+from tacit.plan.questions.rectangles import in_rectangles
 from tacit.policy.attributes import Attribute
-from tacit.release.estimate.cell_estimates import increasing
-from tacit.release.results.record import NumbersRecord, check_level
+from tacit.release.estimate.measure import Measurements, measure
+from tacit.release.estimate.projections import increasing
+from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, check_level, draw_record
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,3 +267,155 @@ class LineRecord(RunningAnswers, NumbersRecord):
         """Return the values and the ends of their intervals; beside counts of values also the running counts."""
         found = super().numbers(level)
         return {**found, "up to": self.running} if on_line(self.plan).lists_values(self.plan.policy.domain) else found
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ListedRangesRecord(LinearRecord):
+    """The result of a question about listed ranges. `range` and `interval` tell the listed ones."""
+
+    def range(self, low: Any, high: Any) -> Any:
+        """Return how many people have a value from low to high, both included; with two lists, for each pair.
+
+        Raises:
+            PlanError: For a range that is not listed, besides what is no range at all.
+        """
+        found = self.values[self._listed(low, high)]
+        return found if is_list(low) else float(found[0])
+
+    def interval(self, level: float = 0.95, low: Any = None, high: Any = None) -> tuple[Any, Any]:
+        """Return ends that hold each true answer with at least this probability, one at a time.
+
+        With `low` and `high`, those of this range, which must be a listed one.
+        """
+        lower, upper = super().interval(level)
+        if low is None and high is None:
+            return lower, upper
+        at = self._listed(low, high)
+        return (lower[at], upper[at]) if is_list(low) else (float(lower[at[0]]), float(upper[at[0]]))
+
+    def range_ends(self, level: float, low: Any, high: Any) -> tuple[Any, Any]:
+        """Return ends that hold the true number of people in a listed range with this probability."""
+        return self.interval(level, low, high)
+
+    @property
+    def running(self) -> Floats:
+        """Refused: running counts were not measured."""
+        self._refuse("running")
+
+    def running_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Refuse: running counts were not measured."""
+        self._refuse("running_interval")
+
+    def quantiles(self, shares: Any) -> Floats:
+        """Refuse: running counts were not measured."""
+        self._refuse("quantiles")
+
+    def quantile_interval(self, level: float, shares: Any) -> tuple[Floats, Floats]:
+        """Refuse: running counts were not measured."""
+        self._refuse("quantile_interval")
+
+    def median(self) -> float:
+        """Refuse: running counts were not measured."""
+        self._refuse("median")
+
+    def _listed(self, low: Any, high: Any) -> Ints:
+        """Return which answers are about these ranges, or refuse the first that none is about."""
+        asked = zip(*(ends.tolist() for ends in positions_of(self.plan, low, high)), strict=True)
+        runs = zip(*(ends.tolist() for ends in on_line(self.plan).runs(self.plan.policy.domain)), strict=True)
+        places = {ends: at for at, ends in reversed(list(enumerate(runs)))}  # of equal ones the first
+        found = []
+        for ends in asked:
+            if ends not in places:
+                self._refuse("range", given=[self._value(end) for end in ends])
+            found.append(places[ends])
+        return np.array(found, dtype=np.int64)
+
+    def _value(self, position: int) -> Any:
+        return self.plan.policy.domain[on_line(self.plan).name].value(position)
+
+    def _refuse(self, key: str, **given: Any) -> NoReturn:
+        name = on_line(self.plan).name
+        raise PlanError(
+            f"cannot be told: only the listed ranges of {name} were measured, each by itself",
+            key=key,
+            fix=f"{'List it too, or ask' if given else 'Ask'} for ranges({name!r}, 'all').",
+            **given,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RectanglesRecord(NumbersRecord):
+    """The result of a question about rectangles. `rectangle` tells any other one from the same measurements."""
+
+    plan: GridPlan
+    _cells: Floats | None = field(repr=False)  # estimates of all cells; None where only rectangles were measured
+    _centre: Floats = field(repr=False)  # estimates of the answers, as they are: values may have been cut at zero
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for array in (self._cells, self._centre):
+            if array is not None:
+                array.flags.writeable = False
+
+    def rectangle(self, x_low: Any, x_high: Any, y_low: Any, y_high: Any) -> float:
+        """Return the estimated number of people in a rectangle, all ends included."""
+        estimate = self._estimate((x_low, x_high, y_low, y_high))
+        return max(estimate, 0.0) if self.plan.nonnegative else estimate
+
+    def interval(self, level: float = 0.95, *rectangle: Any) -> tuple[Any, Any]:
+        """Return ends that hold each true answer with at least this probability, one at a time.
+
+        With the four ends of a rectangle: the same for that rectangle.
+        """
+        check_level(level)
+        if rectangle:
+            ends = self._placed(rectangle)
+            centre = np.array([self._estimate(rectangle)])
+            lower, upper = self._around(level, ends, centre, np.array([self.rectangle(*rectangle)]))
+            return float(lower[0]), float(upper[0])
+        return self._around(level, self.plan.query.ends(self.plan.policy.domain), self._centre, self.values)
+
+    def _around(self, level: float, ends: Ints, centre: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of intervals: counts are whole and not negative, and the published value lies inside."""
+        far = self.plan.half_widths(level, ends)
+        slack = 1e-9 * (1 + np.abs(centre))
+        lower = np.maximum(np.ceil(centre - far - slack), 0.0)
+        upper = np.maximum(np.floor(centre + far + slack), 0.0)
+        return np.minimum(lower, values), np.maximum(upper, values)
+
+    def _placed(self, rectangle: tuple[Any, ...]) -> Ints:
+        return np.array([self.plan.query.places(self.plan.policy.domain, rectangle)], dtype=np.int64)
+
+    def _estimate(self, rectangle: tuple[Any, ...]) -> float:
+        """Return the estimate of one rectangle, or refuse where it cannot be told."""
+        ends = self._placed(rectangle)
+        if self._cells is not None:
+            found = float(in_rectangles(self._cells, ends)[0])
+            return float(np.rint(found)) if self.plan.variances(ends)[0] < NO_NOISE else found
+        same = np.flatnonzero((self.plan.query.ends(self.plan.policy.domain) == ends).all(axis=1))
+        if not len(same):
+            names = self.plan.query.names
+            raise PlanError(
+                f"cannot be told: only the listed rectangles of {in_words(names)} were measured, each by itself",
+                key="rectangle",
+                given=list(rectangle),
+                fix=f"List it too, or ask for rectangles({', '.join(map(repr, names))}, 'all').",
+            )
+        return float(self._centre[same[0]])
+
+
+def infer_rectangles(measured: Measurements, plan: GridPlan) -> RectanglesRecord:
+    """Return the estimates of rectangles, or of all cells, from noisy sums."""
+    query, domain = plan.query, plan.policy.domain
+    entries = measured.noisy.astype(np.float64)
+    cells = plan.cells(entries)
+    ends = query.ends(domain)
+    centre = entries if cells is None else cells.reshape(-1) if query.rectangles is None else in_rectangles(cells, ends)
+    centre = np.where(plan.spread.exact(), np.rint(centre), centre)
+    values = np.maximum(centre, 0.0) if plan.nonnegative else centre.copy()
+    return RectanglesRecord(plan=plan, values=values, _cells=cells, _centre=centre)
+
+
+@draw_record.register
+def _(plan: GridPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    return partial(infer_rectangles, measure(plan, *truths), plan)

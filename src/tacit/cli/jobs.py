@@ -1,0 +1,327 @@
+"""`tacit plan|run|publish|demo`: what a job would cost, its releases, tables, and all of it on bundled data."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from importlib import resources
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.screen import AsJson, command, from_here, note, progress, show, show_json, width
+from tacit.errors import JobError, PlanError
+
+if TYPE_CHECKING:
+    from tacit.jobs.job_file import Job
+    from tacit.jobs.table_file import TableJob
+    from tacit.plan.choose import Explanation
+    from tacit.release.results.record import ReleaseRecord
+
+ONE_ROW_EACH = (
+    "Each row counts as one person; if a person may own several rows, name the column: `person: ..` in the policy or "
+    "the job."
+)
+LEAKAGE = "leakage"
+NO_LEDGER = "No ledger: this budget holds for this run only."
+WIDE = 130  # columns of a terminal on which whole questions can be read
+MIDDLE = 112
+NARROW = 75
+
+
+def show_plan(
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file; or `leakage` and a case file.")],
+    case: Annotated[Path | None, typer.Argument(metavar="[CASE.yaml]", help="After `leakage`: the case file.")] = None,
+    *,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also say why, for each release.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
+
+    Exit code 1 if the job would be refused: it costs more than what remains, has no rows, has a policy that the ledger
+    does not take, would tell applications more than a limit, or has files that changed since their first release.
+
+    `tacit plan leakage CASE.yaml` shows the epsilons that release the most while nobody learns more than a limit.
+    """
+    if case is not None:
+        if str(job) != LEAKAGE:
+            raise PlanError("must be one file", key="JOB.yaml", given=str(case), fix=f"Or say {LEAKAGE} and a case.")
+        from tacit.cli.audit import plan_leakage
+
+        return plan_leakage(case, as_json=as_json)
+    from tacit.amounts import shown
+    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining
+
+    found = read_job_or_case(job)
+    plan, left = plan_job(found), remaining(found)
+    explanations, fits = plan.explanations, plan.cost <= left
+    refused, would_refuse = "", refusals(found, plan.plans)
+    try:
+        check_rows(found)
+    except JobError as refusal:
+        refused = str(refusal)
+    uncovered, telling, changed = (str(would_refuse.get(about, "")) for about in ("policy", "leakage", "files"))
+    changed = "" if refused else changed
+    if as_json:
+        show_json(
+            {
+                "job": found.name,
+                "dataset": found.dataset,
+                **people_and_budget(found),
+                "policy_fingerprint": found.about().fingerprint,
+                "cost": str(plan.cost),
+                "remaining": str(left),
+                "fits": fits,
+                "rows_missing": refused or None,
+                "policy_refused": uncovered or None,
+                "leakage_refused": telling or None,
+                "files_refused": changed or None,
+                "releases": [{"name": name, **explained.document()} for name, explained in explanations.items()],
+            }
+        )
+    else:
+        show_table(explanations)
+        if verbose:
+            show(*(f"\n{name}\n{explained}" for name, explained in explanations.items()), "")
+        run = f"`{command('run', job)}`"
+        if not fits:
+            show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
+        elif refused or uncovered or telling or changed:
+            reasons = {"rows": refused, "policy": uncovered, "leakage": telling, "files": changed}
+            why = " and ".join(reason for reason, said in reasons.items() if said)
+            show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}.")
+        else:
+            show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
+        note(*notes(found), *filter(None, [refused, uncovered, telling, changed]))
+    return 0 if fits and not (refused or uncovered or telling or changed) else 1
+
+
+def people_and_budget(job: Job) -> dict[str, Any]:
+    """Return whom a job is about, and whether its budget is shared with other runs."""
+    policy = job.about()
+    return {"person": policy.person, "per_person": policy.per_person, "has_ledger": job.ledger is not None}
+
+
+def notes(job: Job) -> list[str]:
+    """Return what a job assumes without saying it."""
+    from tacit.policy.describe import rows_in_words
+
+    policy = job.about()
+    return [
+        ONE_ROW_EACH if policy.person is None else f"Of each person ({policy.person}) {rows_in_words(policy)}.",
+        *([NO_LEDGER] if job.ledger is None else []),
+        *([left_out_unseen(job)] if any(one.dropped != "nothing" for _, one in job.policy.domain.attributes) else []),
+    ]
+
+
+def left_out_unseen(job: Job) -> str:
+    """Say that a release does not tell how many rows do not fit, and which command does."""
+    from tacit.jobs.job_file import DEMO
+
+    folder, unseen = Path(job.file).parent, "Rows that do not fit the policy are left out unseen; look first"
+    policy = job.places["policy"][1] if "policy" in job.places else ""
+    if not policy:
+        return f"{unseen}: write the policy to a file of its own for `{command('check', 'POLICY', '--rows', 'DATA')}`"
+    written = [job.places[path][1] if path in job.places else path for path in job.rows]
+    files = [found if path.startswith(DEMO) else folder / path for path, found in zip(written, job.rows, strict=True)]
+    words: list[str | Path] = ["check", folder / policy]
+    words += [word for path in files for word in ("--rows", path)]
+    for key, said in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
+        words += [] if said is None else [f"--{key}", str(said)]
+    return f"{unseen}: `{command(*words)}`"
+
+
+def show_table(explanations: Mapping[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:
+    """Print cost and expected error of each release, beside plain differential privacy, and answers once there are."""
+    from tacit.report.text import plan_table, release_table
+
+    is_narrow = width() < MIDDLE
+    table = plan_table(explanations) if records is None else release_table(records, explanations, narrow=is_narrow)
+    # its name says which release it is; a question would be broken into pieces of a few letters
+    left_out: tuple[str, ...] = () if width() >= WIDE else ("question",)
+    if width() < NARROW:
+        left_out = ("question", "answers", "remains", "plain DP" if records is not None else "")
+    elif width() < MIDDLE and records is not None:
+        left_out = ("question", "answers")  # the answers themselves need the room
+    table.columns = [column for column in table.columns if column.header not in left_out]
+    for column in table.columns:
+        column.no_wrap = column.no_wrap and width() >= NARROW
+    show(table)
+
+
+def run_releases(
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file, or a case file.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
+    from tacit.jobs.case_file import read_job_or_case
+
+    found = read_job_or_case(job)
+    made = make_releases(found, as_json=as_json)
+    if as_json:
+        show_json(made)
+    else:
+        show(f"Released. The report is {made['report']}; values and certificates are beside it.")
+        note(*notes(found))
+
+
+def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
+    """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
+    from tacit.jobs.job_run import plan_job
+    from tacit.release.results.value_files import planned_file_name
+    from tacit.report.job_folder import publish
+
+    plan = plan_job(job)  # the one that is shown, charged, executed and reported
+    # before anything is paid for: what cannot be told must not come up afterwards
+    documents = {name: explained.document() for name, explained in plan.explanations.items()}
+    records: dict[str, ReleaseRecord] = {}
+    with progress("planning", as_json=as_json) as on_progress:
+        folder = from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
+    if not as_json:
+        show_table(plan.explanations, records)
+    releases = [
+        {
+            "name": name,
+            **documents[name],
+            "values": str(folder / planned_file_name(name, explained.plan)),
+            "certificate": str(folder / f"{name}.certificate.json"),
+        }
+        for name, explained in plan.explanations.items()
+    ]
+    return {
+        "job": job.name,
+        "dataset": job.dataset,
+        **people_and_budget(job),
+        "cost": str(job.cost),
+        "folder": str(folder),
+        "report": str(folder / "report.html"),
+        "releases": releases,
+    }
+
+
+NOT_REMEMBERED = "Without a ledger another run does not know of this table; two tables together reveal more than one."
+SIZES = (10, 100, 1_000)  # of groups for which errors are shown before anything is known of the rows
+
+publish_app = typer.Typer(help="Publish tables whose sensitive values are perturbed.", rich_markup_mode=None)
+
+
+@publish_app.callback()
+def start() -> None:
+    """Publish tables whose sensitive values are perturbed."""
+
+
+@publish_app.command("table", short_help="Make the table that a file asks for.")
+def publish_table(
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The file that asks for a table.")],
+    *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what it would cost and how wrong it would be.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Charge the budget, make a table, and write it with its certificate and a report to a new folder.
+
+    The report says what is promised, what is not prevented, and how accurate reconstructions from the table are. With
+    --plan no row is opened and nothing is spent.
+    """
+    from tacit.jobs.table_file import read_table_job
+
+    found = read_table_job(job)
+    if plan:
+        _show_plan(found, as_json=as_json)
+        return
+    from tacit.report.table_folder import publish_table, report_lines
+
+    table, out = publish_table(found), found.job.out
+    if as_json:
+        about = {"folder": str(out), "dataset": found.job.dataset, **people_and_budget(found.job)}
+        show_json({**about, **table.certificate})
+    else:
+        show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {out.name}.")
+        note(*_notes(found))
+
+
+def _show_plan(asked: TableJob, *, as_json: bool) -> None:
+    from tacit.amounts import shown
+    from tacit.jobs.job_run import check_cost, check_out, check_paying, check_rows, remaining
+
+    for check in (check_out, check_cost, check_rows):
+        check(asked.job)
+    check_paying(asked.job, asked.plan.note)
+    left, cost = remaining(asked.job), asked.plan.epsilon
+    expected = {size: asked.plan.expected(size) for size in SIZES}
+    if as_json:
+        sizes = [{"people": size, "method": how.name, "error": error} for size, (how, error) in expected.items()]
+        about = {"job": asked.job.name, "dataset": asked.job.dataset, "cost": str(cost), "remaining": str(left)}
+        show_json({**about, **people_and_budget(asked.job), "expected": sizes})
+        return
+    show(
+        f"{asked.plan}: costs {shown(cost)} of {shown(left)}. Nothing was spent, no row was opened.",
+        "Expected error (root mean square) of the count of one value, if all values are equally frequent:",
+        *(
+            f"  among {size:,} people of one group: {error:,.1f} ({how.name})"
+            for size, (how, error) in expected.items()
+        ),
+    )
+    note(*_notes(asked))
+
+
+def _notes(asked: TableJob) -> list[str]:
+    """Return what a file that asks for a table assumes without saying it."""
+    return [*notes(asked.job), *([NOT_REMEMBERED] if asked.job.ledger is None else [])]
+
+
+FILES = ("adult.policy.yaml", "adult.job.yaml")
+
+
+def run_demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="A new folder; tacit-demo if not given.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Release eight statistics of the Adult data under a policy, and leave policy, job and report in a new folder."""
+    from tacit.jobs.job_file import read_job
+
+    folder = _new_folder(out)
+    for name in FILES:
+        with resources.as_file(resources.files("tacit") / "data" / name) as bundled:
+            shutil.copyfile(bundled, folder / name)
+    policy, job = (folder / name for name in FILES)
+    found = read_job(job)
+    made = make_releases(found, as_json=as_json)
+    if as_json:
+        show_json({**made, "policy_file": str(policy), "job_file": str(job)})
+        return
+    tries = {
+        command("check", policy): "what the policy protects, in plain words",
+        command("plan", "-v", job): "why each release has the error that it has",
+        f"edit {policy}, then plan again": "say `within: {age: 2}` instead of 5",
+        command("init", "YOUR_DATA.csv"): "a first draft of a policy for data of your own",
+    }
+    longest = max(map(len, tries))
+    show(f"\nThe report is {made['report']}; open it in a browser.", "\nTry next:")
+    show(*(f"  {what:<{longest}}  {why}" for what, why in tries.items()), "")
+    note(*notes(found))
+
+
+def _new_folder(wanted: Path | None) -> Path:
+    """Return a new folder; a demo that is run again gets one of its own, since releases are never overwritten."""
+    if wanted is not None:
+        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+            raise JobError("must be a new or empty folder", key="--out", given=str(wanted), fix="Name another.")
+        wanted.mkdir(parents=True, exist_ok=True)
+        return wanted
+    for number in count(1):
+        folder = Path("tacit-demo" if number == 1 else f"tacit-demo-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError  # count never ends

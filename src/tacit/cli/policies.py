@@ -1,0 +1,242 @@
+"""`tacit init|check|schema`: draft a policy, say what it protects and which cells do not fit, schemas of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.screen import AsJson, command, plain_text, show, show_json, show_wrapped
+from tacit.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tacit.draft import DraftedLine, PolicyDraft
+    from tacit.policy.policy import Policy
+
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="With --rows: as in a job file.")]
+
+
+def check_policy(
+    policy: Annotated[Path, typer.Argument(metavar="POLICY.yaml", help="The policy file.")],
+    *,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows",
+            metavar="DATA",
+            help="Instead, count which cells of these files do not fit the domain, for you alone; may be repeated.",
+        ),
+    ] = None,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--pair",
+            metavar="X Y",
+            help="Instead, say how many secret edges lead from one record to another, as in age=30,sex=F age=42; "
+            "absent is somebody not in the data.",
+        ),
+    ] = None,
+    person: _Column = None,
+    per_person: Annotated[int | None, typer.Option(min=1, help="With --rows: as in a job file.")] = None,
+    order: _Column = None,
+    item: _Column = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key", metavar="COLUMN", help="With --rows: also count keys of true records that repeat; may be repeated."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
+
+    With --pair, say instead how far apart two records are, and what a release promises about them. What Y leaves out is
+    as in X, what both leave out is an ordinary value, which is shown. Items and cells of a map are lists:
+    visited=[park,pub], place=[2,3].
+
+    With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
+    people would remain; with --key also whether these columns name every row once. These are true counts, for whoever
+    holds the data: they are written nowhere and are part of no release.
+    """
+    from tacit.policy.policy_file import load_policy
+
+    found = load_policy(policy)
+    if pair and rows:
+        raise PolicyError("must stand alone", key="--pair", fix="Leave out --rows.")
+    if rows:
+        from tacit.release.curator.row_check import check_rows
+
+        checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item, key=key or ())
+        if as_json:
+            show_json(checked.document())
+        else:
+            show_wrapped(str(checked).splitlines())
+        return
+    for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item), ("key", key)):
+        if given is not None:
+            raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
+    if pair:
+        from tacit.policy.pair import check_pair
+
+        named = check_pair(found, *pair)
+        if as_json:
+            show_json(named.document())
+        else:
+            show_wrapped(named.lines)
+        return
+    _describe(found, as_json=as_json)
+
+
+def _describe(found: Policy, *, as_json: bool) -> None:
+    from tacit.plan.sensitivity.fact_cost import costs_for_tables
+    from tacit.policy.describe import (
+        Section,
+        description,
+        protected_examples,
+        protections,
+        public_facts,
+        warnings,
+    )
+
+    costs = costs_for_tables(found)
+    if not as_json:
+        heading = "What it costs that this is known (in a histogram of all attributes)"
+        known = Section(heading, tuple(cost.words for cost in costs), warns=True)
+        for number, section in enumerate([*description(found), *([known] if costs else [])]):
+            show_wrapped([*([""] if number else []), *section.lines])
+        return
+    show_json(
+        {
+            "policy": found.document(),
+            "fingerprint": found.fingerprint,
+            "person": found.person,
+            "per_person": found.per_person,
+            "order": found.order,
+            "item": found.item,
+            "protects": protections(found),
+            "examples": [example.document() for example in protected_examples(found)],
+            "public": public_facts(found),
+            "warnings": warnings(found),
+            "knowledge": [cost.document() for cost in costs],
+        }
+    )
+
+
+MOST_SHOWN = 40  # columns of each list; the draft itself has all of them
+WITHHELD = "(a column whose name may be a value)"
+
+
+def draft(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", metavar="POLICY.yaml", help="The file to write.")] = Path("policy.yaml"),
+    has_header: Annotated[
+        bool,
+        typer.Option("--has-header", help="The first line holds names, also where they look like values."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Draft a policy from column names, types and a random sample of the rows, and say what needs review.
+
+    The draft holds values from the data, so it is not public before somebody has gone through it. What is printed
+    here names columns only, and none whose name may itself be a value. Nothing is fetched from the network.
+    """
+    from tacit.draft import draft as drafted
+
+    if out.exists():
+        raise _exists(out)
+    made = drafted(data, has_header=has_header)
+    _write(out, made.text)
+    if as_json:
+        show_json(_document(out, made))
+        return
+    show(
+        f"Wrote {out}: a draft. It holds values read from the data, so keep it to yourself until you have reviewed it."
+    )
+    if made.review:
+        show("\nReview: write what is possible, not what happens to occur.")
+        _list(out, made.review)
+    if made.left_out:
+        show("\nLeft out, because they cannot be declared as they are:")
+        _list(out, made.left_out)
+    if made.columns_left:
+        show(f"\nThe data have {made.columns_left:,} more columns, which the draft does not reach.")
+    says = f"`{command('check', out)}` says what they protect."
+    show(f"\nThen choose the secrets; in the draft that is ordinary differential privacy. {says}")
+    show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
+
+
+def _document(out: Path, made: PolicyDraft) -> dict[str, Any]:
+    return {
+        "policy_file": str(out),
+        "review": [{"line": line.number, "column": line.column} for line in made.review],
+        "undeclared": [{"line": one.number, "column": one.column, "reason": one.reason} for one in made.left_out],
+        "columns_not_reached": made.columns_left,
+    }
+
+
+def _list(out: Path, lines: Sequence[DraftedLine]) -> None:
+    for line in lines[:MOST_SHOWN]:
+        name = WITHHELD if line.column is None else plain_text(line.column)
+        show(f"  {out}:{line.number}  {name}{': ' if line.reason else ''}{plain_text(line.reason, longest=200)}")
+    if len(lines) > MOST_SHOWN:
+        show(f"  and {len(lines) - MOST_SHOWN:,} more in {out}")
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        with out.open("x", encoding="utf-8") as file:  # x: never over a file that came into being meanwhile
+            file.write(text)
+    except FileExistsError:
+        refusal = _exists(out)
+    except OSError as fault:
+        reason = (fault.strerror or "not possible").lower()
+        refusal = PolicyError(
+            f"must be a file that can be written ({reason})", key="--out", given=str(out), fix="Name another."
+        )
+    else:
+        return
+    raise refusal
+
+
+def _exists(out: Path) -> PolicyError:
+    return PolicyError(
+        "must not exist yet", key="--out", given=str(out), fix="Name another with --out; nothing is overwritten."
+    )
+
+
+class File(StrEnum):
+    """The files that people write."""
+
+    policy = "policy"
+    job = "job"
+    case = "case"
+    table = "table"
+
+
+def show_schema(
+    file: Annotated[File, typer.Argument(help="Which file.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
+    # A schema is JSON with or without --json.
+    if file is File.policy:
+        from tacit.policy.policy_file import policy_schema
+
+        show_json(policy_schema())
+    elif file is File.case:
+        from tacit.jobs.case_file import case_schema
+
+        show_json(case_schema())
+    elif file is File.table:
+        from tacit.jobs.table_file import table_schema
+
+        show_json(table_schema())
+    else:
+        from tacit.jobs.job_file import job_schema
+
+        show_json(job_schema())
