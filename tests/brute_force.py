@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from line_layouts import matrix
-from tacit.plan.measure.sums.line_sums import LineSums
+from tacit.plan.measure.sums import LineSums
 from tacit.plan.question import resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.questions.moments import Squares

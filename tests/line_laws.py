@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from tacit.noise.line.cells import Rates
 from tacit.noise.line.law import DRAWN, LineNoise
+from tacit.noise.line.messages import Rates
 from tacit.noise.line.tables import LineTables, make_tables
 
 

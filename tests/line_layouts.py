@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.sums.line_sums import LineSums
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.noise.two_scale import GroupedNoise
+from tacit.plan.measure.regions import GridStrategy, Weighted
+from tacit.plan.measure.sums import LineSums
 from tacit.plan.sensitivity.moves import LineMoves
 
 

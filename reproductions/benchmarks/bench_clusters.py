@@ -25,8 +25,8 @@ import pandas as pd
 
 import tacit as tc
 from tacit.plan.choose import choose
-from tacit.plan.measure.cell_weights import of_totals
 from tacit.plan.measure.cluster_grids import grid_of
+from tacit.plan.measure.soft_cells import of_totals
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure, true_answers

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 import tacit as tc
-from tacit.plan.draws.additive import blur
-from tacit.plan.measure.sums.search import TWO_LEVELS
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.measure.grid_search import TWO_LEVELS, weighted_at
+from tacit.plan.measure.regions import GridStrategy
 from tacit.plan.plans.grid_plan import GridPlan
+from tacit.plan.plans.linear import blur
 from tacit.plan.questions.rectangles import in_rectangles
 
 # side, distance: the largest share of the quadtree's mean squared error that is allowed
@@ -33,7 +33,7 @@ def quadtree(plan: GridPlan) -> float:
     """Return the expected mean squared error of cells whose sides are powers of two, all with the same noise."""
     longest = max(plan.workload.sizes)
     strategy = GridStrategy(tuple(2**level for level in range(max(1, (longest - 1).bit_length()))))
-    weighted = Weighted.at(strategy, np.ones(strategy.groups), strategy.changes(plan.moves), plan.epsilon)
+    weighted = weighted_at(strategy, np.ones(strategy.groups), strategy.changes(plan.moves), plan.epsilon)
     return plan.workload.predictor(strategy, plan.moves)(np.array(weighted.variances))
 
 

@@ -28,7 +28,7 @@ import pandas as pd
 
 from tacit.jobs.job_file import read_job
 from tacit.plan.choose import choose
-from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where

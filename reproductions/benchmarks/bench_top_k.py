@@ -9,8 +9,7 @@ import numpy as np
 
 import tacit as tc
 from tacit.plan.choose import choose
-from tacit.plan.draws.thresholds import scan
-from tacit.plan.draws.top_k import choose_over_bar
+from tacit.plan.plans.selection_draws import choose_over_bar, scan
 from tacit.plan.plans.thresholds import AbovePlan
 from tacit.plan.plans.top_k import BarPlan
 from tacit.release.results.selections import select

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.plan.measure.sums.search import candidates
-from tacit.plan.measure.sums.workload import Workload
+from tacit.plan.measure.grid_search import candidates
+from tacit.plan.measure.workload import Workload
 from tacit.plan.sensitivity.moves import LineMoves
 
 REPLACED = 2  # cells that a person who is replaced changes, each by one

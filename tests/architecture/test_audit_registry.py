@@ -13,6 +13,7 @@ import pytest
 
 import tacit
 from architecture.syntax import imports_of
+from architecture.test_docstrings import PLANS_THAT_DRAW
 from tacit.audit.sampled_audits.sampled_audit import Verdict
 from tacit.audit.selfcheck.attacked_tables import attacked_tables
 from tacit.audit.selfcheck.planted import planted
@@ -26,7 +27,7 @@ SRC = Path(tacit.__file__).parent
 TESTS = Path(__file__).parents[1]
 
 
-def promising_modules(folder: str = "plan/draws") -> list[str]:
+def promising_modules(folder: str) -> list[str]:
     """Return the modules of a folder that state a guarantee."""
     found = []
     for file in sorted((SRC / folder).rglob("*.py")):
@@ -42,7 +43,14 @@ def every_kind_of(base: type) -> list[type]:
     return [kind for kind in below if kind.__module__.startswith("tacit.publish.") and hasattr(kind, "name")]
 
 
-@pytest.mark.parametrize("module", [*promising_modules(), "alarm", "local"])
+def test_what_draws_for_a_plan_is_a_mechanism() -> None:
+    drawing = re.compile(r"\.(draw|draw_for|sample|measure|widening)\(|\bcoins\(")
+    modules = sorted((SRC / "plan").rglob("*.py"))
+    found = [file.relative_to(SRC / "plan") for file in modules if drawing.search(file.read_text(encoding="utf-8"))]
+    assert [file.as_posix() for file in found] == [f"plans/{name}.py" for name in PLANS_THAT_DRAW]
+
+
+@pytest.mark.parametrize("module", [*PLANS_THAT_DRAW, "alarm", "local"])
 def test_every_mechanism_is_audited(module: str) -> None:
     cases = [name for name, case in MECHANISMS.items() if module in case.modules]
     assert cases, f"name a case in audit/selfcheck/registry.py that goes through {module}.py"
@@ -50,7 +58,7 @@ def test_every_mechanism_is_audited(module: str) -> None:
 
 def test_noise_promises_something_about_draws_and_not_about_data() -> None:
     modules = promising_modules("noise")
-    assert {"keystream", "tables", "draws", "two_scale", "cube/law", "cube/draws", "cube/tilted"} <= set(modules)
+    assert {"keystream", "tables", "draws", "two_scale", "cube", "cube_radius", "tilted_cube"} <= set(modules)
     for module in modules:
         text = import_module(f"tacit.noise.{module.replace('/', '.')}").__doc__ or ""
         assert "hidden" not in text.partition("Guarantee")[2].partition("Assumes")[0]
@@ -62,10 +70,10 @@ def test_every_kind_of_question_is_audited() -> None:
 
 
 def test_cases_name_modules_that_exist() -> None:
-    for folder, of_tables in (("plan/draws", False), ("publish/methods", True)):
+    of_plans, to_publish = (*PLANS_THAT_DRAW, "alarm", "local"), promising_modules("publish/methods")
+    for modules, of_tables in ((of_plans, False), (to_publish, True)):
         cases = [case for case in MECHANISMS.values() if (case.keyword == TABLE) == of_tables]
-        alone = {"alarm", "local"} if not of_tables else set()
-        assert {module for case in cases for module in case.modules} <= set(promising_modules(folder)) | alone
+        assert {module for case in cases for module in case.modules} <= set(modules)
 
 
 def test_every_way_to_publish_a_table_is_audited_and_attacked() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 import tacit as tc
 from tacit.audit.selfcheck.registry import MECHANISMS
-from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.plans.plan import Plan
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.clusters import ClustersPlan

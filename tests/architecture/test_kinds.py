@@ -17,8 +17,8 @@ import pytest
 
 import tacit
 from architecture.syntax import nodes_of
-from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query
 from tacit.plan.questions import QUESTIONS

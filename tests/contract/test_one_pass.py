@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engines import ENGINES, Source
-from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where

@@ -17,7 +17,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.rows.rows import open_rows
 
 CHANGED = "^the rows must stay as they were when they were opened"

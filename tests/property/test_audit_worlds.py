@@ -22,9 +22,9 @@ from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
 from tacit.audit.exact_audit import plan_loss
 from tacit.audit.worlds import check_neighbours
-from tacit.noise.cube.law import Cube
-from tacit.noise.grouped import GroupedNoise
+from tacit.noise.cube import Cube
 from tacit.noise.line.law import LineNoise
+from tacit.noise.two_scale import GroupedNoise
 from tacit.plan.choose import choose
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Total
 

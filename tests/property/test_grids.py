@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 import tacit as tc
 from brute_force import edges_of
 from parameters import examples
-from tacit.plan.measure.sums.grid_sums import GridSums
-from tacit.plan.measure.sums.prediction import Asked, Moments, Prediction
-from tacit.plan.measure.sums.regions import Region, fit_of, model_of
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
-from tacit.plan.measure.sums.workload import rectangle_variances
+from tacit.plan.measure.grid_search import weighted_at
+from tacit.plan.measure.regions import GridStrategy, Region, fit_of, model_of
+from tacit.plan.measure.sums import GridSums
+from tacit.plan.measure.workload import Asked, Moments, Prediction, rectangle_variances
 from tacit.plan.plans.grid_plan import GridPlan
 from tacit.plan.sensitivity.moves import grid_moves
 from tacit.policy.policy import ABSENT
@@ -84,7 +83,7 @@ def test_the_loss_is_epsilon_along_the_worst_edge(given_policy, strategy, weight
         return
     epsilon = Fraction(3, 4)
     shares = np.array(weights[: strategy.groups], dtype=np.float64)
-    weighted = Weighted.at(strategy, shares, strategy.changes(moves), epsilon)
+    weighted = weighted_at(strategy, shares, strategy.changes(moves), epsilon)
     sums = GridSums.of(names, strategy, moves, None)
     assert weighted.loss(moves) == epsilon
     worst = brute_force_loss(sums, list(weighted.rates), policy)
@@ -101,7 +100,7 @@ def test_whoever_comes_or_leaves_costs_at_most_epsilon(given_policy, strategy, w
     assert moves.may_enter_or_leave
     assert not moves.has_totals
     shares = np.array(weights[: strategy.groups], dtype=np.float64)
-    weighted = Weighted.at(strategy, shares, strategy.changes(moves), Fraction(1))
+    weighted = weighted_at(strategy, shares, strategy.changes(moves), Fraction(1))
     sums = GridSums.of(names, strategy, moves, None)
     assert brute_force_loss(sums, list(weighted.rates), policy) == 1
 
@@ -127,8 +126,8 @@ def test_too_little_noise_is_accused() -> None:
     moves, _ = grid_moves(("place",), None, policy)
     wrong, _ = grid_moves(("place",), None, short)
     sums = GridSums.of(("place",), strategy, moves, None)
-    right = Weighted.at(strategy, np.ones(4), strategy.changes(moves), Fraction(1))
-    leaky = Weighted.at(strategy, np.ones(4), strategy.changes(wrong), Fraction(1))
+    right = weighted_at(strategy, np.ones(4), strategy.changes(moves), Fraction(1))
+    leaky = weighted_at(strategy, np.ones(4), strategy.changes(wrong), Fraction(1))
     assert brute_force_loss(sums, list(right.rates), policy) == 1
     assert brute_force_loss(sums, list(leaky.rates), policy) == Fraction(8, 6)
 

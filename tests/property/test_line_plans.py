@@ -13,9 +13,9 @@ import tacit as tc
 from parameters import examples
 from tacit.audit.exact_audit import plan_loss
 from tacit.errors import InternalError
-from tacit.noise.grouped import GroupedNoise
 from tacit.noise.line.law import LineNoise
-from tacit.plan.measure.strategy import Strategy
+from tacit.noise.two_scale import GroupedNoise
+from tacit.plan.measure.measured import Strategy
 from tacit.plan.plans import linear
 from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve

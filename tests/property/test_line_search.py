@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from line_layouts import matrix
 from parameters import examples
 from tacit import noise
-from tacit.plan.measure.joint_line import best_line_noise
-from tacit.plan.measure.sums.line_sums import LineSums
-from tacit.plan.measure.sums.search import UNIT_CELLS, candidates
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
-from tacit.plan.measure.sums.workload import Workload
+from tacit.plan.measure.grid_search import UNIT_CELLS, candidates, weighted_at
+from tacit.plan.measure.line_strategies import best_line_noise
+from tacit.plan.measure.regions import GridStrategy
+from tacit.plan.measure.sums import LineSums
+from tacit.plan.measure.workload import Workload
 from tacit.plan.sensitivity.moves import LineMoves
 
 F = Fraction
@@ -70,7 +70,7 @@ def test_all_sums_spend_exactly_epsilon(moves, epsilon, asked):
 def test_a_scale_is_never_below_what_can_be_drawn():
     moves = LineMoves((8,), 7, may_enter_or_leave=False)
     strategy = GridStrategy()
-    weighted = Weighted.at(strategy, np.ones(1), strategy.changes(moves.grid), F(1000))
+    weighted = weighted_at(strategy, np.ones(1), strategy.changes(moves.grid), F(1000))
     sums = LineSums.on("a", None, weighted, moves)
     assert sums.noise.scales == (F(1, 100), F(0))
     assert sums.loss(moves) == 200

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of
 from parameters import examples
 from strategies import linear_queries, policies
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.plan.calibrate import independent_noise, noise_for
 from tacit.plan.choose import choose
 from tacit.plan.question import resolve

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parameters import examples
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale
 
 SCALES = st.fractions(min_value="1/2", max_value=20, max_denominator=30)

@@ -14,8 +14,8 @@ import pytest
 import tacit as tc
 from brute_force import answers_of, edges_of
 from parameters import every_two_together
-from tacit.noise.cube.law import Cube
-from tacit.noise.cube.tilted import TiltedCube
+from tacit.noise.cube import Cube
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.selection_plan import measured_log_probability

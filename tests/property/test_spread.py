@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import tacit as tc
 from parameters import examples
 from strategies import linear_queries, policies
-from tacit.noise.bounds.of_sums import bounds_near, error_bounds
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
+from tacit.noise.sum_bounds import bounds_near, error_bounds
 from tacit.noise.two_scale import TwoScale
+from tacit.plan import error_laws as spread
 from tacit.plan.choose import choose
-from tacit.plan.errors import error_laws as spread
-from tacit.plan.errors.error_laws import spread_of
+from tacit.plan.error_laws import spread_of
 from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.plan.measure.block_sums import blocks_of, cells_in_sum
+from tacit.plan.error_laws import blocks_of, cells_in_sum
 
 
 @st.composite

@@ -14,11 +14,11 @@ from scipy.stats import beta, binomtest
 
 import tacit as tc
 from tacit import noise
-from tacit.noise.bounds.coverage import noise_bounds
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
+from tacit.noise.sum_bounds import noise_bounds
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.draws.additive import blur
+from tacit.plan.plans.linear import blur
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure, true_answers
 from tacit.rows.rows import open_rows

@@ -19,11 +19,11 @@ from tacit import noise
 from tacit.audit import Verdict
 from tacit.audit.exact_audit import plan_loss
 from tacit.plan.choose import choose
-from tacit.plan.draws.additive import blur
-from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.measure.cluster_grids import grid_of
 from tacit.plan.measure.soft_cells import SoftCells
 from tacit.plan.plans.kmeans import centres_of, spread_around
+from tacit.plan.plans.linear import blur
+from tacit.plan.plans.zoom import draw_stages
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, true_answers

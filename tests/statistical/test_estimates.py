@@ -18,7 +18,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.plan.draws.additive import blur
+from tacit.plan.plans.linear import blur
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure, true_answers
 from tacit.rows.rows import open_rows

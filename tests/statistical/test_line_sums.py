@@ -15,8 +15,9 @@ import pytest
 from line_layouts import noise_of
 from tacit import noise
 from tacit.audit import Verdict, sampled
-from tacit.plan.measure.sums.line_sums import LineSums
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
+from tacit.plan.measure.grid_search import weighted_at
+from tacit.plan.measure.regions import GridStrategy
+from tacit.plan.measure.sums import LineSums
 from tacit.plan.sensitivity.moves import LineMoves
 
 ALPHA = 1e-6
@@ -54,7 +55,7 @@ def release_of(sums):
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize(("strategy", "moves", "pair", "mistake", "factors"), CASES, ids=lambda case: str(case)[:24])
 def test_too_little_noise_is_found_and_enough_is_not_accused(strategy, moves, pair, mistake, factors):
-    weighted = Weighted.at(strategy, np.ones(strategy.groups), strategy.changes(moves.grid), F(EPSILON))
+    weighted = weighted_at(strategy, np.ones(strategy.groups), strategy.changes(moves.grid), F(EPSILON))
     right = LineSums.on("a", None, weighted, moves)
     assert right.loss(moves) == EPSILON
     exact = right.noise.scales[strategy.groups :]

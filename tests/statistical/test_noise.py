@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 from tacit import noise
-from tacit.noise.cube.draws import RejectedRadius, TabledRadius, radius_sampler
-from tacit.noise.cube.law import Cube
-from tacit.noise.scales import as_scale
+from tacit.noise.cube import Cube
+from tacit.noise.cube_radius import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.draws import as_scale
 from tacit.noise.two_scale import TwoScale
 
 ALPHA = 1e-6

@@ -8,8 +8,8 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.plan.draws.additive import blur
-from tacit.plan.measure.sums.workload import rectangle_variances
+from tacit.plan.measure.workload import rectangle_variances
+from tacit.plan.plans.linear import blur
 
 REPEATS = 300
 KEY = b"rectangles on grids, thirty-two "

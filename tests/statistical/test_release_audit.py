@@ -18,8 +18,8 @@ from tacit.audit.sampled_audits.canonical import canonical
 from tacit.audit.sampled_audits.made_up import made_up
 from tacit.audit.sampled_audits.releases import READ_FIRST, Remembered, WholeRelease, list_published
 from tacit.plan.choose import choose
-from tacit.plan.draws.additive import blur
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
+from tacit.plan.plans.linear import blur
 from tacit.release import planner
 from tacit.release import session as sessions
 from tacit.release.estimate import infer as inferring

@@ -16,12 +16,10 @@ from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
 from tacit import noise
-from tacit.noise.cube.tilted import TiltedCube
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.draws.selection import draw_output
-from tacit.plan.draws.thresholds import scan
-from tacit.plan.draws.top_k import choose_over_bar
+from tacit.plan.plans.selection_draws import choose_over_bar, draw_output, scan
 from tacit.plan.plans.top_k import BarPlan, TopKPlan
 from tacit.release.results.selections import select
 

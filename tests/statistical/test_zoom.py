@@ -14,7 +14,7 @@ import tacit as tc
 from tacit import noise
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.draws import zoom
+from tacit.plan.plans import zoom
 from tacit.plan.plans.zoom import LOOK
 from tacit.plan.questions.clusters import ClustersPlan
 

@@ -19,7 +19,7 @@ from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
+from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.exact_totals import directions

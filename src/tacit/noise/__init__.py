@@ -5,24 +5,25 @@ There are no seeds. Tests replay a stream with `with noise.replayed(noise.Keystr
 
 In reading order:
 
-    law         what every law says about itself
-    two_scale   geometric noise, with a scale for either side
-    cube        many numbers at once
-    grouped     a scale for each group of entries
-    thinning    many records at once, by their counts
-    draws       uniform integers, coins and permutations
-    kept_coins  coins that are kept, and remembered
-    tables      exact draws by inversion
-    scales      scales that can be drawn
-    keystream   the stream of random bits behind everything
-    bounds      bounds on errors
-    line        running counts, all at once
+    law              what every law says about itself
+    two_scale        independent geometric noise, with a scale for either side or for each group
+    cube             noise on many numbers at once
+    tilted_cube      noise for counts that were chosen because they are large
+    line             noise on all running counts at once
+    thinning         how many of many records keep something, by their counts
+    sum_bounds       bounds on weighted sums of independent noises
+    variance_bounds  bounds on noise of which the variance is known
+    cube_radius      the radius of a cube: expectations and exact draws
+    kept_coins       coins that are kept with a probability, some for good
+    draws            uniform integers, coins, permutations and scales
+    tables           exact draws by inversion
+    keystream        the stream of random bits behind everything
 """
 
 from typing import Any
 
 from tacit.errors import PlanError, kind_of
-from tacit.noise.cube.law import cube, cube_is_supported
+from tacit.noise.cube import cube, cube_is_supported
 from tacit.noise.draws import Size, bernoulli, permutation, uniform_below
 from tacit.noise.keystream import Keystream, is_replayed, replayed
 from tacit.noise.law import Law

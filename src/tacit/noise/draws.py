@@ -1,4 +1,4 @@
-"""Uniform integers, exact coins and permutations: what the laws of noise are drawn with.
+"""Uniform integers, exact coins, permutations and scales: what the laws of noise are drawn with.
 
 Guarantee   `uniform_below`, `bernoulli` and `permutation` are exact, given an ideal keystream. Draws of one call, of
             different calls, threads and processes are independent. How long a draw takes does not depend on what is
@@ -11,6 +11,7 @@ Checked by  tests/unit/noise/test_noise.py, tests/statistical/test_noise.py.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from math import prod
 from operator import index
@@ -23,8 +24,31 @@ from tacit.amounts import as_fraction
 from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream, current_stream
-from tacit.noise.scales import ScaleLike
 from tacit.noise.tables import chunks
+
+ScaleLike = int | float | str | Decimal | Fraction
+
+SMALLEST_SCALE = Fraction(1, 100)
+LARGEST_SCALE = Fraction(10**12)
+
+
+def as_scale(value: ScaleLike, *, key: str = "scale", zero: bool = False) -> Fraction:
+    """Return a scale as an exact fraction in [1/100, 10^12]; `zero` also allows 0, a side that carries nothing.
+
+    >>> as_scale(0.2), as_scale("1/3"), as_scale(0, zero=True)
+    (Fraction(1, 5), Fraction(1, 3), Fraction(0, 1))
+    """
+    scale = as_fraction(value, key=key)
+    if zero and scale == 0:
+        return scale
+    if scale <= 0:
+        rule = "must be zero or positive" if zero else "must be positive"
+        raise PlanError(rule, key=key, given=value, fix="A scale is the step of the query divided by epsilon.")
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        fix = "Below, the noise is almost surely zero; above, it hides any count. Check epsilon and the units."
+        raise PlanError("must lie between 0.01 and 10^12", key=key, given=value, fix=fix)
+    return scale
+
 
 Size = int | tuple[int, ...]
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.draws import Size
 
+Kind = Literal["ranges", "prefixes", "cells"]  # of runs of positions: all, from the first on, single
 RAREST: Final = 2.0**-53  # what a table of a law may leave out at either end
 MOST_VALUES: Final = 1 << 20  # of such a table
 

@@ -1,8 +1,10 @@
-"""Two-scale noise: geometric on either side of zero. One-sided geometric and discrete Laplace noise are cases of it.
+"""Independent noise: geometric on either side of zero, the same for all entries or with a scale for each group.
 
-Guarantee   A rise of the query by r costs r/left and a fall by f costs f/right, exactly; a draw follows the law up to
-            2^-170 in total variation, given an ideal keystream. Noise of scales s plus a draw of `widening` is noise
-            of scales t * s, exactly.
+Guarantee   `TwoScale`: a rise of the query by r costs r/left and a fall by f costs f/right, exactly. Noise of scales s
+            plus a draw of `widening` is noise of scales t * s, exactly.
+            `GroupedNoise`: a step that moves the entries of group g by m_g in all costs the sum of m_g / scale_g,
+            exactly; an entry of a group with scale 0 carries no noise, so that a step which moves it costs infinitely
+            much. Every draw of one entry follows the law up to 2^-170 in total variation, given an ideal keystream.
 Assumes     The keystream (`noise/keystream.py`). Scales are exact fractions, because the loss 1/scale is what a plan
             promises: 0.2 means one fifth.
 Why         On each side of zero the law is geometric, so the ratio of neighbouring probabilities is exp(1/scale). Draws
@@ -12,16 +14,20 @@ Why         On each side of zero the law is geometric, so the ratio of neighbour
             no small success are a geometric of scale s, since a trial is one with chance a^t = exp(-1/s). The trial
             after them is a failure with chance (1 - a)/(1 - a^t), and else a success, after which all starts anew. The
             remainder by t of a geometric of scale t * s is zero with just that chance.
+            Groups: entries are independent, and the log likelihood ratio of one under a move by m is at most m / scale,
+            reached at all points beyond both ends of the move. There are outputs beyond the ends of every entry at
+            once, so the costs of entries add up.
 Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, arXiv:0811.2841.
 Checked by  tests/unit/noise/test_distributions.py, tests/unit/noise/test_noise.py, tests/statistical/test_noise.py,
-            tests/property/test_noise_loss.py.
+            tests/property/test_noise_loss.py, tests/unit/noise/test_grouped_noise.py,
+            tests/property/test_line_sums.py.
 
 Numbers are accurate to 1e-12, relative, for probabilities down to 1e-300; a mean to 1e-12 of the larger scale.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -32,10 +38,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.arrays import Floats, Ints
-from tacit.noise.draws import Size, count_of, give_shape
+from tacit.errors import PlanError
+from tacit.noise.draws import LARGEST_SCALE, ScaleLike, Size, as_scale, count_of, give_shape, shape_of
 from tacit.noise.keystream import current_stream
-from tacit.noise.law import Law, quantile_of, whole_numbers
-from tacit.noise.scales import LARGEST_SCALE, ScaleLike, as_scale
+from tacit.noise.law import EvenJointLaw, Law, quantile_of, whole_numbers
 from tacit.noise.tables import two_scale_sampler
 
 
@@ -258,3 +264,118 @@ def _decayed(z: Floats, scale: Fraction) -> Floats:
     """Return 1 - exp(-z/scale), accurate where it is small."""
     z = np.maximum(z, 0.0)
     return -np.expm1(-z / float(scale)) if scale else np.where(z == 0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class GroupedNoise(EvenJointLaw):
+    """Noise on a vector of integers that is cut into groups: `sizes` entries each, with one scale each, in order.
+
+    Methods that take or return one number speak about an entry that is picked at random.
+
+    >>> law = GroupedNoise((2, 1), (Fraction(4), Fraction(0)))
+    >>> law.loss([1, -1, 0]), law.loss([0, 0, 1])
+    (Fraction(1, 2), inf)
+    """
+
+    sizes: tuple[int, ...]
+    scales: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) != len(self.scales) or not self.sizes or min(self.sizes) < 0 or sum(self.sizes) < 1:
+            raise PlanError("must have one scale for each group of entries", key="scales", given=len(self.scales))
+        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
+        object.__setattr__(self, "scales", tuple(as_scale(scale, key="scales", zero=True) for scale in self.scales))
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are in all."""
+        return sum(self.sizes)
+
+    def law_of(self, group: int) -> TwoScale:
+        """Return the law of one entry of a group."""
+        return TwoScale(self.scales[group], self.scales[group])
+
+    def variances(self) -> tuple[float, ...]:
+        """Return the variance of an entry of each group."""
+        return tuple(self.law_of(group).variance() for group in range(len(self.sizes)))
+
+    def loss_of(self, moved: Sequence[int]) -> Fraction | float:
+        """Return what a step costs that moves the entries of each group by so much in all."""
+        total = Fraction(0)
+        for amount, scale in zip(moved, self.scales, strict=True):
+            if amount and not scale:
+                return inf
+            total += Fraction(amount) / scale if amount else 0
+        return total
+
+    def loss(self, step: Sequence[int]) -> Fraction | float:
+        if len(step) != self.entries:
+            raise PlanError(f"must have {self.entries} numbers", key="step", given=len(step))
+        return self.loss_of([sum(abs(int(part)) for part in step[entries]) for entries in self._parts()])
+
+    def proven_loss(self, profiles: Iterable[tuple[int, int]], largest: int) -> Fraction | float:
+        """Return a bound on the loss of steps with these (sum of falls, sum of rises), whichever group they move."""
+        most = max((fall + rise for fall, rise in profiles), default=0)
+        return most / min(scale for scale in self.scales if scale) if most else Fraction(0)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "shape": "grouped",
+            "groups": [
+                {"entries": size, "scale": str(scale), "standard_deviation": variance**0.5}
+                for size, scale, variance in zip(self.sizes, self.scales, self.variances(), strict=True)
+            ],
+            "standard_deviation": self.variance() ** 0.5,
+        }
+
+    def joint_log_pmf(self, points: ArrayLike) -> float:
+        x = whole_numbers(points)
+        return float(sum(self.law_of(group).joint_log_pmf(x[entries]) for group, entries in enumerate(self._parts())))
+
+    def pmf(self, k: ArrayLike) -> Floats:
+        return self._mixed([law.pmf(k) for law in self._laws()])
+
+    def cdf(self, k: ArrayLike) -> Floats:
+        return self._mixed([law.cdf(k) for law in self._laws()])
+
+    def survival(self, k: ArrayLike) -> Floats:
+        return self._mixed([law.survival(k) for law in self._laws()])
+
+    def quantile(self, p: float) -> int:
+        reach = ceil(760 * max(self.scales))
+        return quantile_of(self, p, lowest=-reach - 1, highest=reach)
+
+    def variance(self) -> float:
+        """Return the variance of an entry that is picked at random."""
+        return float(np.average(self.variances(), weights=self.sizes))
+
+    @property
+    def name(self) -> str:
+        return "discrete Laplace noise with a scale for each group"
+
+    def draw(self, size: Size | None = None) -> Ints:
+        """Draw vectors; the last axis has an entry for each place. Without `size` one vector."""
+        return self.draw_for((*(() if size is None else shape_of(size)), self.entries))
+
+    def draw_for(self, shape: tuple[int, ...]) -> Ints:
+        if shape[-1] != self.entries:
+            raise PlanError(f"must have {self.entries} entries", key="shape", given=shape[-1])
+        out = np.empty(shape, dtype=np.int64)
+        for group, entries in enumerate(self._parts()):
+            out[..., entries] = self.law_of(group).draw_for((*shape[:-1], self.sizes[group]))
+        return out
+
+    def _parts(self) -> Iterator[slice]:
+        start = 0
+        for size in self.sizes:
+            yield slice(start, start + size)
+            start += size
+
+    def _laws(self) -> list[TwoScale]:
+        return [self.law_of(group) for group in range(len(self.sizes))]
+
+    def _mixed(self, each: list[Floats]) -> Floats:
+        return sum(
+            (size / self.entries * numbers for size, numbers in zip(self.sizes, each, strict=True)),
+            np.zeros_like(each[0]),
+        )

@@ -2,18 +2,18 @@
 
 In reading order:
 
-    labels         columns of labels, each label once
-    leakage        which epsilons let nobody learn too much where attributes depend on each other
-    questions      the questions, one module each
-    choose         a whole plan, and the plan in words
-    calibrate      the least noise that hides a step
-    draws          the draws of plans
-    errors         expected errors and their laws
-    measure        what noise is added to
-    plans          plans, one module for each kind
-    question       the contract of a question
-    question_keys  what job files may write for one
-    sensitivity    how far answers move along secret edges
+    labels           columns of labels, each label once
+    leakage          which epsilons let nobody learn too much where attributes depend on each other
+    questions        the questions, one module each
+    choose           a whole plan, and the plan in words
+    calibrate        the least noise that hides a step
+    error_laws       the laws of the errors of estimates
+    expected_errors  the expected error of a plan
+    measure          what noise is added to
+    plans            plans, one module for each kind
+    question         the contract of a question
+    question_keys    what job files may write for one
+    sensitivity      how far answers move along secret edges
 """
 
 from typing import TYPE_CHECKING, Any

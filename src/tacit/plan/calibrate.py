@@ -18,9 +18,9 @@ from fractions import Fraction
 
 from tacit.amounts import shown
 from tacit.errors import PlanError
-from tacit.noise.cube.law import MOST_DIMENSIONS, Cube, Sides
+from tacit.noise.cube import MOST_DIMENSIONS, Cube, Sides
+from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.noise.law import Law
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.sensitivity.steps import LargestStep
 

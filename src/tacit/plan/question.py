@@ -20,7 +20,7 @@ from tacit.policy.genuine import is_genuine, settle, stranger
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
-    from tacit.plan.measure.strategy import Strategy
+    from tacit.plan.measure.measured import Strategy
     from tacit.plan.questions.cumulative import OnALine
     from tacit.policy.attributes.attribute import Value
     from tacit.policy.domain import Domain

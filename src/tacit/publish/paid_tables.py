@@ -29,7 +29,7 @@ from tacit.errors import InternalError, PlanError, PolicyError, kind_of
 from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.policy.policy import Policy

@@ -24,7 +24,7 @@ from tacit.amounts import as_epsilon
 from tacit.errors import PlanError, kind_of
 from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
-from tacit.plan.measure.tally import Tally
+from tacit.plan.measure.measured import Tally
 from tacit.policy.policy import Policy
 from tacit.rows.sources.engine import MakeFrame
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused, InternalError, sealed
-from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
 from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies, asked_of, items_of, numbers_of, where_of

@@ -15,7 +15,7 @@ import tacit as tc
 from tacit.audit import Loss
 from tacit.audit.exact_audit import plan_loss
 from tacit.audit.selfcheck.registry import MECHANISMS
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.linear import every_plan

@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences, OneScale, Planned
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.release.curator.private_counts import counts_under
 
 RUNS = 10_000

@@ -11,7 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit.disclosure_audits import whole_ratios as ratios
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 

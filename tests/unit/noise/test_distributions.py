@@ -9,9 +9,9 @@ import pytest
 
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError
-from tacit.noise.cube import radius
-from tacit.noise.cube.law import Cube
-from tacit.noise.scales import as_scale
+from tacit.noise import cube_radius
+from tacit.noise.cube import Cube
+from tacit.noise.draws import as_scale
 from tacit.noise.two_scale import TwoScale
 
 F = Fraction
@@ -117,10 +117,10 @@ def test_cube_variance_follows_the_large_scale_formulas():
 @pytest.mark.parametrize("both_signs", [False, True])
 def test_integrals_and_sums_over_the_radius_agree(scale, d, both_signs):
     shift, mode = 0.5 if both_signs else 1.0, int(d * scale)
-    lowest = radius._edge(scale, d, shift, mode, upward=False)
-    highest = radius._edge(scale, d, shift, mode, upward=True)
-    summed = radius.SummedRadius(scale, d, shift, lowest, highest)
-    smooth = radius.SmoothRadius(scale, d, shift, highest)
+    lowest = cube_radius._edge(scale, d, shift, mode, upward=False)
+    highest = cube_radius._edge(scale, d, shift, mode, upward=True)
+    summed = cube_radius.SummedRadius(scale, d, shift, lowest, highest)
+    smooth = cube_radius.SmoothRadius(scale, d, shift, highest)
     k = np.unique(np.concatenate([[0, 1, 5, 100], np.linspace(lowest, highest, 40).astype(int)]))
     tolerance = {"rtol": 1e-10 if d <= 1000 else 1e-8, "atol": 1e-200}
     np.testing.assert_allclose(smooth.mass(k), summed.mass(k), **tolerance)

@@ -13,8 +13,7 @@ from scipy import stats
 
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.noise.grouped import GroupedNoise
-from tacit.noise.two_scale import TwoScale
+from tacit.noise.two_scale import GroupedNoise, TwoScale
 
 ALPHA = 1e-6
 KEY = b"tacit grouped noise tests, key 1"

@@ -11,10 +11,9 @@ from tacit import noise
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
 from tacit.noise.line import draws as line_draws
-from tacit.noise.line import splits as line_splits
+from tacit.noise.line.draws import BAND, SplitDraws
 from tacit.noise.line.law import LineNoise
 from tacit.noise.line.messages import Message, joined, sharpened, smoothed, unit_message
-from tacit.noise.line.splits import BAND, SplitDraws
 from tacit.noise.line.tables import make_tables
 
 F = Fraction
@@ -247,7 +246,7 @@ def test_no_single_law():
 @pytest.mark.parametrize("reach", [1, 100, 1022, 1023, 1185, 5000, 10**6])
 @pytest.mark.parametrize("width", [1, 8])
 def test_weights_of_numbers_that_are_drawn_in_a_row_are_one_part(reach, width):
-    wide = line_splits.width_of_one_part(reach, width)
+    wide = line_draws.width_of_one_part(reach, width)
     assert wide >= width
     split = SplitDraws(np.full(reach + 1, 0.5), np.full(reach + 1, 0.5), wide)
     assert len(split.rows(np.arange(-reach, reach + 1, dtype=np.int64))) == 1

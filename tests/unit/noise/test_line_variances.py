@@ -10,8 +10,8 @@ from tacit import noise
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
 from tacit.noise.line import moments as line_moments
-from tacit.noise.line.cells import Rates
 from tacit.noise.line.law import DRAWN, LineNoise
+from tacit.noise.line.messages import Rates
 from tacit.noise.line.variances import LineVariances
 
 F = Fraction

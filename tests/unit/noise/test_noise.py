@@ -18,8 +18,8 @@ import pytest
 from tacit import noise
 from tacit.errors import PlanError
 from tacit.noise import keystream, tables
-from tacit.noise.cube.draws import RejectedRadius, TabledRadius, radius_sampler
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
+from tacit.noise.cube_radius import RejectedRadius, TabledRadius, radius_sampler
 from tacit.noise.two_scale import TwoScale
 
 F = Fraction

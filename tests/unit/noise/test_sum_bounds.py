@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tacit import noise
-from tacit.noise.bounds.of_sums import error_bounds
-from tacit.noise.bounds.of_variances import half_width
+from tacit.noise.sum_bounds import error_bounds
 from tacit.noise.two_scale import TwoScale
+from tacit.noise.variance_bounds import half_width
 
 SCALES = [Fraction(1, 4), Fraction(1), Fraction(5), Fraction(60)]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tacit import noise
-from tacit.noise.cube.tilted import (
+from tacit.noise.tilted_cube import (
     Radius,
     TiltedCube,
     can_be_tilted,

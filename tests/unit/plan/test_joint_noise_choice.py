@@ -9,7 +9,7 @@ import pytest
 
 from tacit import noise
 from tacit.noise.keystream import Keystream
-from tacit.plan.measure.joint_line import best_line_noise
+from tacit.plan.measure.line_strategies import best_line_noise
 
 F = Fraction
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.errors.line_errors import bound_of_noise
+from tacit.noise.variance_bounds import half_width
+from tacit.plan.measure.line_strategies import bound_of_noise
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.9999)
 

@@ -16,7 +16,7 @@ from brute_force import answers_of, every_record
 from tacit import noise
 from tacit.errors import PlanError
 from tacit.plan.choose import choose
-from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders
+from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders
 from tacit.plan.question import resolve
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.written import KEYWORDS, example, from_document, query_schema

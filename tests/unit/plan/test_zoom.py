@@ -21,11 +21,9 @@ from tacit.audit.worlds import every_edge
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import independent_noise
 from tacit.plan.choose import choose
-from tacit.plan.draws.zoom import draw_stages
-from tacit.plan.measure.cell_weights import of_totals, shared_out
 from tacit.plan.measure.cluster_grids import grid_of
-from tacit.plan.measure.soft_cells import AxisCells, SoftCells
-from tacit.plan.plans.zoom import LOOK, Zoomed, closer, look_at
+from tacit.plan.measure.soft_cells import AxisCells, SoftCells, of_totals, shared_out
+from tacit.plan.plans.zoom import LOOK, Zoomed, closer, draw_stages, look_at
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.policy import ABSENT
 from tacit.release.results.derived import ClustersRecord
@@ -461,7 +459,7 @@ def test_what_is_drawn_depends_on_true_counts_only_through_noisy_ones(monkeypatc
         tc.clusters("x", "y", k=3), tc.Policy(COUNTRY, tc.secrets.everything(), [tc.known.size(20_000)]), "1/2"
     )
     monkeypatch.setattr(
-        "tacit.plan.draws.zoom.blur", lambda truth, part: np.where(np.arange(len(truth)) == 7, 20_000, 0)
+        "tacit.plan.plans.zoom.blur", lambda truth, part: np.where(np.arange(len(truth)) == 7, 20_000, 0)
     )
     outcomes = []
     for rows in (concentrated(), concentrated()[["y", "x"]].set_axis(["x", "y"], axis=1)):

@@ -11,7 +11,7 @@ import pytest
 import tacit as tc
 from cli.shell import inside
 from tacit.noise import Keystream, replayed
-from tacit.plan.measure.tally import CellCounts, CellSums
+from tacit.plan.measure.measured import CellCounts, CellSums
 from tacit.release.session import open_for
 
 WARDS = ["Surgery", "Cardiology", "Children", "Emergency"]

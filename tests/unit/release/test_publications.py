@@ -14,7 +14,7 @@ import pytest
 
 import tacit as tc
 from tacit.ledger.clauses import TableNote
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.publish import paid_tables as source
 from tacit.publish.methods.criterion import Channel
 from tacit.publish.methods.perturbation import Uniform

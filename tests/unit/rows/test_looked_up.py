@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.policy.attributes import Attribute, Categories, Decimals, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.cells import encoder as positions

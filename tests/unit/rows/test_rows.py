@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import DataRefused, PlanError
-from tacit.plan.measure.tally import CellCounts, ItemHolders
+from tacit.plan.measure.measured import CellCounts, ItemHolders
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where

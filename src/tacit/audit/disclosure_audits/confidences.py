@@ -30,8 +30,8 @@ from tacit.arrays import Bools, Floats, Ints
 from tacit.audit.disclosure_audits import whole_ratios as ratios
 from tacit.audit.disclosure_audits.ratios import GAUSSIAN, LAPLACE, closeness
 from tacit.errors import PlanError, nearest
-from tacit.noise.bounds.of_sums import Term
 from tacit.noise.law import Law
+from tacit.noise.sum_bounds import Term
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.linear import CountedTable

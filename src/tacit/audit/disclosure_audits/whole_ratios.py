@@ -43,7 +43,7 @@ from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
 from tacit.audit.disclosure_audits.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
 from tacit.errors import PlanError
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
 

@@ -23,9 +23,8 @@ import pandas as pd
 
 from tacit.audit.worlds import every_edge, records_to_try
 from tacit.noise.kept_coins import name_of_number, new_secret, remembered, tossed
-from tacit.plan.draws.suppression import shown
 from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.plans.visible_records import COIN, HIDDEN, Rule
+from tacit.plan.plans.visible_records import COIN, HIDDEN, Rule, shown
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
 from tacit.release.session import Session

@@ -26,15 +26,14 @@ from tacit.audit.sampled_audits.sampled_audit import SampledAudit, Verdict, samp
 from tacit.audit.sampled_audits.shown_records import claimed, drawn, is_named, law_of, telling_records
 from tacit.audit.worlds import Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.monitor.alarm import NO_VALUE, alarm_noise, decide_all
-from tacit.plan.draws.additive import blur
-from tacit.plan.draws.selection import draw_output
-from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.linear import LinearPlan, blur
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
+from tacit.plan.plans.selection_draws import draw_output
 from tacit.plan.plans.selection_plan import SelectionPlan
+from tacit.plan.plans.zoom import draw_stages
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain

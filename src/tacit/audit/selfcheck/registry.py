@@ -196,7 +196,7 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class AuditCase:
-    """A mechanism, the modules in `plan/draws/` or `publish/` that it goes through, and under which policy.
+    """A mechanism, the modules in `plan/plans/` or `publish/` that it goes through, and under which policy.
 
     `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors, tables and
     several questions at once have neither.
@@ -212,7 +212,7 @@ class AuditCase:
 
 
 def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, AuditCase]:
-    return _planned(name, query, policy, modules or ("additive",), epsilon, lambda: choose(query, policy, epsilon))
+    return _planned(name, query, policy, modules or ("linear",), epsilon, lambda: choose(query, policy, epsilon))
 
 
 def _planned(
@@ -229,7 +229,7 @@ def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[st
         plans = every_plan(resolve(query, policy.domain).counted, policy, Fraction(IN_A_CORNER))
         return next(plan for plan in plans if plan.strategy.startswith(strategy))
 
-    return _planned(name, query, policy, ("additive",), IN_A_CORNER, plan)
+    return _planned(name, query, policy, ("linear",), IN_A_CORNER, plan)
 
 
 def _decision(name: str, *, step: int) -> tuple[str, AuditCase]:
@@ -246,7 +246,7 @@ def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str
     def plans() -> list[Any]:
         return [choose(query, policy, epsilon) for query, epsilon in asked]
 
-    return name, AuditCase("true_records", ("suppression",), EPSILON, policy, lambda: asked_subject(name, plans()))
+    return name, AuditCase("true_records", ("visible_records",), EPSILON, policy, lambda: asked_subject(name, plans()))
 
 
 def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, AuditCase]:
@@ -320,22 +320,22 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         ),
         _case("clusters", clusters("age", k=2), _EVERYTHING),
         _case("clusters-with-ramps", clusters("place", k=2), _FEW_NEAR),
-        _case("clusters-look-then-zoom", clusters("place", k=1), _MANY_NEAR, "additive", "zoom", epsilon=IN_A_CORNER),
+        _case("clusters-look-then-zoom", clusters("place", k=1), _MANY_NEAR, "linear", "zoom", epsilon=IN_A_CORNER),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),
         _case("items-cube", histogram("clicked"), _BOTH),
-        _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),
-        _case("top-k-rising", top_k("clicked", 1), _RISING, "top_k", "selection"),
-        _case("top-k-both", top_k("clicked", 1), _BOTH, "top_k", "selection"),
-        _case("below-falling", below(item=("clicked", 0), threshold=3), _FALLING, "thresholds", "selection"),
-        _case("below-both", below(item=("clicked", 0), threshold=3), _BOTH, "thresholds", "selection"),
-        _case("above-falling", above("clicked", 3, at_most=2), _FALLING, "thresholds", "selection"),
-        _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "thresholds", "selection"),
-        _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds", "selection"),
-        _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
-        _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),
-        _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
-        _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "suppression"),
-        _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
+        _case("top-k-falling", top_k("clicked", 2), _FALLING, "selection_draws"),
+        _case("top-k-rising", top_k("clicked", 1), _RISING, "selection_draws"),
+        _case("top-k-both", top_k("clicked", 1), _BOTH, "selection_draws"),
+        _case("below-falling", below(item=("clicked", 0), threshold=3), _FALLING, "selection_draws"),
+        _case("below-both", below(item=("clicked", 0), threshold=3), _BOTH, "selection_draws"),
+        _case("above-falling", above("clicked", 3, at_most=2), _FALLING, "selection_draws"),
+        _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "selection_draws"),
+        _case("above-rising", above("clicked", 3, at_most=2), _RISING, "selection_draws"),
+        _case("above-both", above("clicked", 3, at_most=1), _BOTH, "selection_draws"),
+        _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "visible_records"),
+        _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "visible_records"),
+        _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "visible_records"),
+        _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "visible_records"),
         _asked(
             "true-records-asked-again",  # and with a larger epsilon, of which the coins are a superset
             *((true_records(["age", "disease"], key="id"), each) for each in (_HALF, Fraction(EPSILON), _HALF)),

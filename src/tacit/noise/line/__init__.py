@@ -2,12 +2,10 @@
 
 In reading order:
 
-    messages   the parts of such noise: what they weigh together
-    cells      the parts of such noise: cells, and their rates
-    moments    second moments of such noise, between two exact counts
-    splits     the parts of such noise: exact draws of one, given two
-    tables     the parts of such noise: tables that keep the promise
-    draws      the parts of such noise: all of them
-    variances  variances of such noise, of any run
-    law        running counts, all at once
+    law        the law of such noise, and what it costs
+    messages   rates and cells, and what a cell weighs, given its sum
+    tables     tables that noise is drawn with, and what rounding in them costs
+    draws      exact draws of one part given the whole, and of a whole line
+    moments    second moments between two exact counts
+    variances  variances of any run
 """

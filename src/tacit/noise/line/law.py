@@ -38,11 +38,11 @@ from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
-from tacit.noise.law import EvenJointLaw, whole_numbers
-from tacit.noise.line.cells import Rates
+from tacit.noise.law import EvenJointLaw, Kind, whole_numbers
 from tacit.noise.line.draws import draw_segments
+from tacit.noise.line.messages import Rates
 from tacit.noise.line.tables import SLACK, LineTables, check_size, log_at_zero, make_tables
-from tacit.noise.line.variances import LineVariances, Workload
+from tacit.noise.line.variances import LineVariances
 
 MOST_VALUES: Final = 1 << 23
 DRAWN: Final = 1 - Fraction(SLACK)  # share of the rates that is drawn at; the rest pays for rounding
@@ -164,9 +164,9 @@ class LineNoise(EvenJointLaw):
         """Return the variance of the noise in how many people are at positions low to high, both included."""
         return _variances(self).of_runs(np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64))
 
-    def mean_variance(self, workload: Workload) -> float:
+    def mean_variance(self, kind: Kind) -> float:
         """Return the mean variance over all ranges, all prefixes (one for each value), or all cells (single values)."""
-        return _variances(self).mean(workload)
+        return _variances(self).mean(kind)
 
     def variance(self) -> float:
         """Return the mean variance of the noise on a running count."""
@@ -185,7 +185,7 @@ class LineNoise(EvenJointLaw):
         raise self._no_single_law()
 
     def quantile(self, p: float) -> NoReturn:
-        """Refuse: running counts have laws of their own, bounded by their variance (`noise/bounds/log_concave.py`)."""
+        """Refuse: running counts have laws of their own, bounded by their variance (`noise/variance_bounds.py`)."""
         raise self._no_single_law()
 
     def _no_single_law(self) -> TypeError:

@@ -1,4 +1,4 @@
-"""Messages of noise on a line: what the parts of a cell weigh, given what they add up to.
+"""The parts of noise on a line: its rates, its cells, and the messages that say what a cell weighs, given its sum.
 
 A cell of the line is made of two halves, and these of quarters, down to single values. With weights exp(-w_l |x|) for
 the cells of level l, the sum over everything inside a cell that adds up to x is the message
@@ -202,3 +202,59 @@ def _piece(rate: float) -> int:
     """Return how many entries share their powers of r: a multiple of a run, or less than one."""
     longest = max(1, int(_MOST_TILT / rate))
     return longest // _RUN * _RUN if longest > _RUN else longest
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates of a segment as doubles: anchors, cells from the largest to single values, and the end."""
+
+    anchor: float
+    cells: tuple[float, ...]
+    end: float | None
+
+    def times(self, factor: float) -> Rates:
+        """Return all rates times a factor."""
+        end = None if self.end is None else self.end * factor
+        return Rates(self.anchor * factor, tuple(rate * factor for rate in self.cells), end)
+
+    @property
+    def levels(self) -> int:
+        """How often a block is halved."""
+        return len(self.cells) - 1
+
+    @property
+    def block(self) -> int:
+        """How many values a block has."""
+        return 1 << self.levels
+
+
+def level_messages(cells: tuple[float, ...]) -> tuple[Message, ...]:
+    """Return the messages of whole cells, from the block to a single value."""
+    found = [unit_message(cells[-1])]
+    for rate in reversed(cells[:-1]):
+        found.append(sharpened(joined(found[-1], found[-1]), rate))
+    return tuple(reversed(found))
+
+
+def cut_messages(rest: int, cells: tuple[float, ...], levels: tuple[Message, ...]) -> dict[int, Message]:
+    """Return the messages of the cells that the end of a segment cuts short, by level, where `rest` values remain.
+
+    On each level it is one cell: whatever lies behind the last multiple of its size.
+    """
+    found: dict[int, Message] = {}
+    depth = len(cells) - 1
+    for level in range(depth - 1, -1, -1):
+        half = 1 << (depth - level - 1)
+        inside = rest % (2 * half)
+        if not inside:
+            continue
+        inner = found.get(level + 1)
+        if inside >= half:
+            inner = levels[level + 1] if inner is None else joined(levels[level + 1], inner)
+        found[level] = sharpened(inner, cells[level])  # type: ignore[arg-type]
+    return found
+
+
+def cut_levels(rest: int, depth: int) -> list[int]:
+    """Return the levels of the whole cells that `rest` values are made of, the largest first."""
+    return [level for level in range(1, depth + 1) if rest & (1 << (depth - level))]

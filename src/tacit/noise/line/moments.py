@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.noise.line.cells import Rates, cut_levels
+from tacit.noise.line.messages import Rates, cut_levels
 
 Complex = NDArray[np.complex128]
 

@@ -38,9 +38,18 @@ import numpy as np
 
 from tacit.arrays import Floats
 from tacit.errors import PlanError
-from tacit.noise.line.cells import Rates, cut_levels, cut_messages, level_messages
-from tacit.noise.line.messages import FARTHEST, UNIT, Message, smoothed, smoothing_error
-from tacit.noise.line.splits import WIDEST, CumulativeRows, SplitDraws, check_split, width_of_one_part
+from tacit.noise.line.draws import WIDEST, CumulativeRows, SplitDraws, check_split, width_of_one_part
+from tacit.noise.line.messages import (
+    FARTHEST,
+    UNIT,
+    Message,
+    Rates,
+    cut_levels,
+    cut_messages,
+    level_messages,
+    smoothed,
+    smoothing_error,
+)
 
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels

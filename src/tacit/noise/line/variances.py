@@ -13,14 +13,15 @@ therefore stochastically no smaller, and neither is its variance.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, Literal
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.line.cells import Rates, cut_levels
+from tacit.noise.law import Kind
+from tacit.noise.line.messages import Rates, cut_levels
 from tacit.noise.line.moments import (
     CellMoments,
     PointMoments,
@@ -31,8 +32,6 @@ from tacit.noise.line.moments import (
 )
 from tacit.noise.tables import chunks
 
-Workload = Literal["ranges", "prefixes", "cells"]
-WORKLOADS: Final = ("ranges", "prefixes", "cells")
 _AT_ONCE: Final = 1 << 17
 _FEW: Final = 48  # points whose covariances are computed by themselves; with more, those of all are
 
@@ -48,22 +47,22 @@ class LineVariances:
         self._kinds, self._kind, self._many = np.unique(kinds, return_inverse=True, return_counts=True)
         self._segments = [SegmentVariances(abs(int(kind)), rates, free=bool(kind < 0)) for kind in self._kinds]
 
-    def mean(self, workload: Workload) -> float:
+    def mean(self, kind: Kind) -> float:
         """Return the mean variance over all ranges, all prefixes or all cells."""
         # of n(n+1)/2 ranges, each running count ends n, and half of what both ends bound is at most the larger
         least = float(sum(many * one.least for many, one in zip(self._many, self._segments, strict=True)))
-        return max(self._mean(workload), least / (int(self._lengths.sum()) + 1))
+        return max(self._mean(kind), least / (int(self._lengths.sum()) + 1))
 
-    def _mean(self, workload: Workload) -> float:
+    def _mean(self, kind: Kind) -> float:
         values = int(self._lengths.sum())
         each = list(zip(self._many, self._segments, strict=True))
-        if workload == "cells":
+        if kind == "cells":
             return float(sum(many * one.units for many, one in each)) / values
         squares = float(sum(many * one.squares for many, one in each))
-        if workload == "prefixes":
+        if kind == "prefixes":
             return squares / values
-        if workload != "ranges":
-            raise PlanError(f"must be one of {', '.join(WORKLOADS)}", key="workload", given=workload)
+        if kind != "ranges":
+            raise PlanError(f"must be one of {', '.join(get_args(Kind))}", key="workload", given=kind)
         # the sum of (z_j - z_i)^2 over all i < j is (n+1) times the sum of squares, less the square of the sum
         of_sum = float(sum(many * one.of_sum for many, one in each))
         return ((values + 1) * squares - of_sum) / (values * (values + 1) / 2)

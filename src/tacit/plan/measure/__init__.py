@@ -2,14 +2,12 @@
 
 In reading order:
 
-    measured         the contract of what is counted
-    block_sums       sums of noisy cells with exact totals
-    cell_weights     from noisy counts of cells to weights
-    strategy         a way to answer
-    tally            what rows are counted for
-    sums             sums of neighbouring cells on a grid or a line
-    joint_line       one noise for all running counts: its block and its rates
+    measured         the contract of what is counted, and of a way to answer
+    regions          what is measured on a grid or a line, and least squares on one region
+    workload         which rectangles are asked for, and their mean variance for any noise
+    grid_search      the best strategy for a workload, and how it shares out epsilon
+    sums             the measured sums of a grid or a line, from which counts follow
     line_strategies  every way to measure a line that is worth trying
     soft_cells       people shared out between the cells of a coarse grid
-    cluster_grids    which of these grids, for clusters
+    cluster_grids    which of these grids is best for clusters
 """

@@ -1,26 +1,92 @@
-"""The contract of what is counted: numbers that noise is added to, or that are compared with each other.
+"""The contract of what is counted, what rows are counted for, and what a way to answer is.
 
-Each number is a sum over people of a function of one record. Every linear question can be measured as it is; sums of
-cells, which nobody asks for, can be measured in place of it.
+A question says which tallies it needs, rows make all tallies of a job in one pass, and the question makes its true
+answers of them: so a new question needs nothing new of the rows. Each measured number is a sum over people of a
+function of one record. Every linear question can be measured as it is; sums of cells, which nobody asks for, can be
+measured in place of it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.arrays import Bools, Floats, Ints
+from tacit.policy.where import Where
 
 if TYPE_CHECKING:
     from tacit.noise.law import Law
-    from tacit.plan.errors.runs import LineErrors
-    from tacit.plan.measure.tally import Tally
+    from tacit.plan.expected_errors import LineErrors
     from tacit.plan.sensitivity.responses import Response
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
-    from tacit.policy.where import Where
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """How many people are in each cell of these attributes: an array with one axis for each; with none, a number."""
+
+    names: tuple[str, ...]
+    where: Where | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return self.names
+
+
+@dataclass(frozen=True)
+class ItemHolders:
+    """How many people have each item of a set."""
+
+    name: str
+    where: Where | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """The sum of an attribute's numbers over the kept rows in each cell of `by`, exact, as Python whole numbers.
+
+    Numbers are counted in the attribute's unit (`Attribute.unit`): 1 for integers, a tenth for decimals with step 0.1.
+    """
+
+    name: str
+    by: tuple[str, ...] = ()
+    where: Where | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return (self.name, *self.by)
+
+
+Tally = CellCounts | ItemHolders | CellSums
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Noise is added to `base`, and the answers are read off that.
+
+    Without a `noise` of its own it is the least that hides the step of the base (`plan/calibrate.py`). `why` says what
+    makes it good, `drawn` is a drawing of what is measured, line by line. `errors` are those of counts on a line, and
+    `loss` is what the noise costs along the dearest edge, where these are known by the strategy alone.
+    """
+
+    name: str
+    base: Responding
+    noise: Law | None = None
+    why: str = ""
+    drawn: tuple[str, ...] = ()
+    errors: LineErrors | None = None
+    loss: Fraction | float | None = None
 
 
 class Measured(ABC):

@@ -2,7 +2,7 @@
 
 Guarantee   For every secret edge hidden -> cover, every data set and every set O of outputs:
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
-Assumes     `plan/sensitivity/moves.py` bounds the moves, `plan/measure/sums/strategy.py` what they change; of
+Assumes     `plan/sensitivity/moves.py` bounds the moves, `plan/measure/regions.py` what they change; of
             listed rectangles that are measured by themselves, nobody is in more than the deepest cell has.
 Why         Noise is independent and two-sided geometric: a change by m of the sums of a group costs m / scale. The
             changes of all groups together cost at most epsilon (`Weighted.loss`); no edge changes the exact numbers.
@@ -22,14 +22,13 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.bounds.of_variances import half_width
-from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
-from tacit.noise.two_scale import TwoScale
-from tacit.plan.measure.sums.grid_sums import GridSums
-from tacit.plan.measure.sums.search import UNIT_CELLS, candidates, listed_change
-from tacit.plan.measure.sums.strategy import GridStrategy, Weighted
-from tacit.plan.measure.sums.workload import Workload, rectangle_variances
+from tacit.noise.two_scale import GroupedNoise, TwoScale
+from tacit.noise.variance_bounds import half_width
+from tacit.plan.measure.grid_search import UNIT_CELLS, candidates, listed_change
+from tacit.plan.measure.regions import GridStrategy, Weighted
+from tacit.plan.measure.sums import GridSums
+from tacit.plan.measure.workload import Workload, rectangle_variances
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import Rectangles
@@ -135,7 +134,7 @@ class GridPlan(LinearPlan):
 
 @dataclass(frozen=True)
 class AnswerErrors:
-    """How far the estimates of a plan's answers are off: what `plan/errors/error_laws.py` says of other questions."""
+    """How far the estimates of a plan's answers are off: what `plan/error_laws.py` says of other questions."""
 
     plan: GridPlan
 

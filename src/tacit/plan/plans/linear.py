@@ -1,7 +1,17 @@
 """The plan of a linear question: noise is added to its own answers, or to a base that they are read off.
 
 A question may be answered through another one (cell counts, or cumulative counts) whose noise is smaller after adding
-up; of all plans the one with the smallest expected error is chosen.
+up; of all plans the one with the smallest expected error is chosen. `blur` draws.
+
+Guarantee   `blur`: for every secret edge hidden -> cover of the plan's policy, every data set and every set O of
+            outputs: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O]. Nothing is promised from cover to hidden.
+Assumes     The plan's step bounds how far the answers move along an edge (`plan/sensitivity/steps.py`) and its noise
+            hides that step (`plan/calibrate.py`). A plan without noise has a step of zero.
+Why         Noise on whole numbers has the same support whatever the answer, except that one-sided noise starts at it;
+            it is one-sided only where answers never move the other way along edges. The likelihood ratio along an
+            edge is the sum of the costs of the moves, at most epsilon.
+Reference   Blowfish privacy, Theorem 5.1 (Laplace mechanism); asymmetric differential privacy (aLap), on integers.
+Checked by  tests/property/test_noise_for.py, tests/statistical/test_additive.py
 """
 
 from __future__ import annotations
@@ -16,13 +26,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.bounds.of_sums import Term
 from tacit.noise.law import Law
+from tacit.noise.sum_bounds import Term
 from tacit.plan.calibrate import noise_for
-from tacit.plan.errors.error_laws import AnySpread, Spread, read_only, spread_of
-from tacit.plan.errors.predict import expected_variance, groups_used
-from tacit.plan.measure.measured import LineEntries, Measured, Responding
-from tacit.plan.measure.strategy import Strategy
+from tacit.plan.error_laws import AnySpread, Spread, read_only, spread_of
+from tacit.plan.expected_errors import expected_variance, groups_used
+from tacit.plan.measure.measured import LineEntries, Measured, Responding, Strategy
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.selection_plan import noise_name
 from tacit.plan.question import Linear, PlanningFault
@@ -31,7 +40,7 @@ from tacit.plan.sensitivity.steps import measured_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.errors.runs import LineErrors
+    from tacit.plan.expected_errors import LineErrors
     from tacit.plan.questions.cumulative import OnALine
 
 
@@ -284,3 +293,14 @@ def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Li
         own_errors=way.errors,
         own_loss=way.loss,
     )
+
+
+def blur(truth: Ints, plan: LinearPlan) -> Ints:
+    """Return the true answers of a plan's base query with its noise added.
+
+    The last axis holds the answers of one release; with further axes before it, each is a release of its own.
+    """
+    blurred = truth.copy()
+    for law, entries in plan.laws():
+        blurred[..., entries] += law.draw_for(blurred[..., entries].shape)
+    return blurred

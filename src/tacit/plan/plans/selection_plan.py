@@ -32,8 +32,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.arrays import Bools, Ints
-from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise
 from tacit.plan.plans.plan import Plan

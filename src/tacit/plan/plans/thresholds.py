@@ -5,7 +5,7 @@ proves that the true one is: "certainly below". Where they only rise it is the o
 they do both, no verdict can be certain (under differential privacy none ever is), and it says "probably".
 
 `above` asks one item after the other in the order of the domain. Certain answers are free; the others cost, and after
-`at_most` of them it stops. See `plan/draws/thresholds.py` for the proofs.
+`at_most` of them it stops. See `plan/plans/selection_draws.py` for the proofs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import numpy as np
 
 from tacit.amounts import shown
 from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise, noise_for
 from tacit.plan.plans.selection_plan import (
@@ -438,7 +438,7 @@ def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) 
 
 
 def testing_noise(step: LargestStep, at_most: int, epsilon: Fraction) -> tuple[TwoScale, TwoScale | None, str]:
-    """Return the noise of each test, that of the threshold, and why; see `plan/draws/thresholds.py` for the proof."""
+    """Return the noise of each test, that of the threshold, and why (`plan/plans/selection_draws.py` proves it)."""
     zero = Fraction(0)
     if step.monotone == "falling":
         law = TwoScale(drawable(shift(step, at_most) / epsilon), zero)

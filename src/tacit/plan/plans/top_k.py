@@ -1,7 +1,7 @@
 """Plans for `top_k`: choose the items, then measure what was chosen, which keeps selection bias out of values.
 
 Where counts only fall, by one for each person, choice and measurement share the whole budget (`BarPlan`, see
-`noise/cube/tilted.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and
+`noise/tilted_cube.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and
 the chosen counts get fresh noise, shaped for k counts, however many items there are.
 """
 
@@ -19,8 +19,8 @@ import numpy as np
 
 from tacit.amounts import shown
 from tacit.arrays import Bools, Ints
-from tacit.noise.cube.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import noise_for
 from tacit.plan.plans.selection_plan import (

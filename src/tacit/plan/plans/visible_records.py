@@ -1,9 +1,13 @@
 """Which records may be shown as they are: derived from the secret edges of a policy, exactly, before any row is opened.
 
+`shown` draws: one-sided randomised response, which shows columns where they are no secret and their coin is kept.
+
 Guarantee   Let a coin of a record be kept with probability 1 - exp(-e), and let columns be shown of a record where its
             mark is OPEN, or where it is COIN and the coin is kept. Then along every secret edge hidden -> cover, for
             every set O of outputs about one record, Pr[M(hidden) in O] <= exp(k e) * Pr[M(cover) in O], where k is how
-            many of the rules go from HIDDEN to COIN along the edge (`patterns` has all combinations that an edge has).
+            many of the rules go from HIDDEN to COIN along the edge (`patterns` has all combinations that an edge has),
+            at most `Showing.together`. A plan's coins have its epsilon over that and over the records that a person
+            moves, so that everything shown of a person costs epsilon. Nothing is promised from cover to hidden.
 Assumes     A rule has one coin for each record, the coins of different rules and records are independent, and nothing
             else about a record is shown.
 Why         Shown columns of a record must never become impossible along an edge: so of a record that shows them, every
@@ -21,9 +25,10 @@ Why         Shown columns of a record must never become impossible along an edge
             Records are gathered into classes that no relation and no predicate of the policy tells apart. Between
             values that are near, or in one block, an edge may begin at some of a class and not at others; the class is
             then taken as a whole, which hides more records and never fewer. All other families are exact.
+            Coins are looked at for every record, whatever its mark, so that the time does not tell.
 Reference   One-sided differential privacy, arXiv:1712.05888 (one-sided randomised response: the policy `records`, one
             rule); document 001 of the design, whose attributes each have a coin of their own.
-Checked by  tests/property/test_showing.py
+Checked by  tests/property/test_showing.py, tests/statistical/test_true_records.py
 """
 
 from __future__ import annotations
@@ -141,6 +146,14 @@ class Showing:
     def together(self) -> int:
         """How many coins at most tell one edge: what a cost is shared between."""
         return max((len(pattern) for pattern in self.patterns), default=0)
+
+
+def shown(rule: Rule, marks: Marks, coins: Callable[[int], Bools]) -> Bools:
+    """Return which rows show the columns of a rule; `coins` returns so many of them, one for each row."""
+    if not rule.tosses:
+        return np.asarray(marks == OPEN)
+    kept = coins(len(marks))
+    return np.asarray((marks == OPEN) | ((marks == COIN) & kept))
 
 
 def showing(columns: Sequence[str], policy: Policy, *, keyed: bool) -> Showing:

@@ -8,7 +8,7 @@ Why         Along an edge a table changes only if one of its attributes does: on
             2 over its scale; whoever enters or leaves the count changes one cell of every table. An edge of a shape
             changes no attribute that the shape keeps. So the sums below bound the loss of every edge, and the rates
             (1 / scale) are such that the largest of them is epsilon exactly. A table that no edge changes is exact.
-Reference   Least total variance under linear constraints on the rates (`plan/measure/sums/rates.py`).
+Reference   Least total variance under linear constraints on the rates (`plan/measure/grid_search.py`).
 Checked by  tests/property/test_weighted_tables.py
 """
 
@@ -23,10 +23,10 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
-from tacit.plan.errors.predict import agreed_variance
-from tacit.plan.measure.sums.rates import least_rates, scales_of
+from tacit.noise.two_scale import GroupedNoise
+from tacit.plan.expected_errors import agreed_variance
+from tacit.plan.measure.grid_search import least_rates, scales_of
 from tacit.plan.plans.linear import LinearPlan, plan_linear
 from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import largest_step

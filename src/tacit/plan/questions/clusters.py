@@ -34,7 +34,7 @@ import numpy as np
 from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.bounds.of_sums import far_bounds
+from tacit.noise.sum_bounds import far_bounds
 from tacit.plan.measure.cluster_grids import added_distance, grid_of, grids, inside, lines_of
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of

@@ -14,11 +14,10 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.errors.runs import LineErrors, NoisyCells
+from tacit.plan.error_laws import blocks_of
+from tacit.plan.expected_errors import LineErrors, NoisyCells
 from tacit.plan.labels import labels_of_cells, one_below_the_other
-from tacit.plan.measure.block_sums import blocks_of
-from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.measure.tally import CellCounts, ItemHolders, Tally
+from tacit.plan.measure.measured import CellCounts, ItemHolders, LineEntries, Measured, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
     Linear,

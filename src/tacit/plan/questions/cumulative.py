@@ -16,10 +16,8 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.errors.runs import LineErrors, NoisyCounts, Runs
-from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.measure.strategy import Strategy
-from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.expected_errors import LineErrors, NoisyCounts, Runs
+from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Strategy, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
     Linear,
@@ -42,7 +40,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.errors.runs import Runs
+    from tacit.plan.expected_errors import Runs
 
 
 @dataclass(frozen=True)

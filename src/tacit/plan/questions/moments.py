@@ -30,7 +30,7 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.plans.derived import Derived, Released, range_of
 from tacit.plan.question import Linear, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute

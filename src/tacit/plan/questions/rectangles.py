@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.question import (
     Linear,
     attribute_of,
@@ -38,7 +38,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.measure.sums.workload import Workload
+    from tacit.plan.measure.workload import Workload
     from tacit.plan.plans.grid_plan import GridPlan
 
 Ends = tuple[Value, Value, Value, Value]
@@ -125,7 +125,7 @@ class Rectangles(Linear):
 
     def wanted(self, domain: Domain) -> Workload:
         """Return which rectangles are asked for, as positions."""
-        from tacit.plan.measure.sums.workload import Workload
+        from tacit.plan.measure.workload import Workload
 
         x, y = self.axes(domain)
         return Workload((x.size, y.size), None if self.rectangles is None else tuple(self.positions(domain)))

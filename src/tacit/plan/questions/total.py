@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, Tally
 from tacit.plan.question import (
     Linear,
     Query,

@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError, kind_of, sealed
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.policy.policy import Policy
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.counts.groups import GroupedRows, group_counts

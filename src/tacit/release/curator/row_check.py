@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 
 from tacit.errors import DataRefused, InternalError, Unread, sealed
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator import PRIVATE

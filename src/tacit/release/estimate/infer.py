@@ -2,7 +2,7 @@
 
 Nothing here knows true answers other than those that no secret edge changes (`release/estimate/measure.py`). The
 estimate of an answer is a fixed linear combination of noisy entries, so its law is known before the release
-(`plan/errors/error_laws.py`). Non-negative values and rising counts come after it, as projections that never lead
+(`plan/error_laws.py`). Non-negative values and rising counts come after it, as projections that never lead
 further away from the truth, and intervals are widened where they would leave such a value out. Counts on a line that
 need not be moved to rise follow their neighbours that were, as far as their errors are correlated.
 """

@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import DataRefused
-from tacit.plan.draws.additive import blur
-from tacit.plan.measure.measured import Measured
-from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.measure.measured import CellCounts, Measured, Tally
+from tacit.plan.plans.linear import LinearPlan, blur
 from tacit.policy.policy import Policy
 
 

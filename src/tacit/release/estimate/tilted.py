@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
-from tacit.noise.cube.tilted import TiltedCube
+from tacit.noise.tilted_cube import TiltedCube
 
 _RADII: Final = 48
 _COMPARED: Final = 160

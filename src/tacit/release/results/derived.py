@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.kmeans import nearest
+from tacit.plan.plans.zoom import draw_stages
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
+from tacit.plan.error_laws import AnySpread, spread_of_runs
 from tacit.plan.plans.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import in_words, position_of_end

@@ -24,7 +24,7 @@ from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused, kind_of
-from tacit.plan.errors.error_laws import AnySpread
+from tacit.plan.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan

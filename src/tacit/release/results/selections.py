@@ -19,10 +19,10 @@ import numpy.typing as npt
 from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.bounds.coverage import noise_bounds
-from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.plan.draws.selection import draw_output
+from tacit.noise.sum_bounds import noise_bounds
+from tacit.noise.tilted_cube import TiltedCube
+from tacit.plan.plans.selection_draws import draw_output
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, RankingPlan, TopKPlan

@@ -3,8 +3,8 @@
 Guarantee   That of `plan/plans/records.py`: what is kept of the rows is what was shown of them, whether that was
             certain or depended on a coin, and how many rows have a public key. The record is a function of what is
             shown of each row by itself, as a bag: it depends neither on batches nor on the order of the source.
-Assumes     Coins as in `plan/draws/suppression.py`. With a key, coins are made of the key. That no key is missing or
-            there twice is public, or taken as known where a secret edge changes keys (`plan/plans/records.py`). How
+Assumes     Coins as in `plan/plans/visible_records.py`. With a key, coins are made of the key. That no key is missing
+            or there twice is public, or taken as known where a secret edge changes keys (`plan/plans/records.py`). How
             many rows a person has and how many people there are is public or taken as known, too.
 Why         A row that is not shown leaves nothing behind but its key; where a secret edge changes the key, nothing at
             all: such rows are dropped as soon as keys were found to be unique, with the names that only they have.
@@ -40,10 +40,9 @@ from tacit.arrays import Bools
 from tacit.errors import DataRefused
 from tacit.noise.kept_coins import Names, name_of_text, remembered, remembered_by_number, tossed
 from tacit.noise.keystream import Keystream, current_stream
-from tacit.plan.draws.suppression import shown
 from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan, owner_in
-from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule
+from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule, shown
 from tacit.policy.domain import Domain
 from tacit.release.estimate.measure import check_people
 from tacit.release.results.record import ReleaseRecord, draw_record

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Bools, Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain

@@ -36,7 +36,7 @@ from tacit.arrays import Ints
 from tacit.errors import DataRefused, InternalError, Unread, nearest, sealed
 from tacit.noise.draws import uniform_upto
 from tacit.noise.keystream import current_stream
-from tacit.plan.measure.tally import CellCounts
+from tacit.plan.measure.measured import CellCounts
 from tacit.policy.attributes import Attribute, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.counts.item_counts import ItemCounts

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
-from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
 from tacit.rows.counts.counting import items_of, no_cells, no_total, where_of

@@ -1,38 +1,47 @@
-"""Measured sums of a line, with the noise that each group of them has: what ranges and quantiles are read off.
+"""The sums that are measured on a grid or a line: noise is added to these, and counts follow by least squares.
 
-Guarantee   With the noise that the sums carry, every edge of a policy whose moves are `moves` costs at most
-            `loss(moves)`, exactly; some move that these allow costs that much.
+How sums of a grid change is said by their strategy (`GridStrategy.changes`); those of a line carry their noise.
+
+Guarantee   With the noise that the sums of a line carry, every edge of a policy whose moves are `moves` costs at most
+            `loss(moves)`, exactly; some move that these allow costs that much. The bounds of `spread` hold the error
+            of each run at least at the stated level.
 Assumes     `moves` bounds what every edge does to the running counts (`plan/sensitivity/moves.py`).
 Why         Noise is independent, so costs of groups add up: the sum over groups of what a move changes there, divided
-            by the group's scale (`noise/grouped.py`). A line is a grid with one row, and the strategy says what moves
-            change, in all groups at once (`plan/measure/sums/strategy.py`). A longest segment has a move that crosses
-            a border of the largest cells, which is one of all smaller cells, and that changes the ramps by its length;
+            by the group's scale (`noise/two_scale.py`). A line is a grid with one row, and the strategy says what moves
+            change, in all groups at once (`plan/measure/regions.py`). A longest segment has a move that crosses a
+            border of the largest cells, which is one of all smaller cells, and that changes the ramps by its length;
             whoever leaves with the first value changes every ramp by its width. Counts at the ends of segments carry no
-            noise; no move changes them.
+            noise; no move changes them. An estimated run is a weighted sum of independent two-sided geometric noise,
+            which its variance bounds (`noise/variance_bounds.py`).
 Reference   Hay, Rastogi, Miklau, Suciu, Boosting the Accuracy of Differentially Private Histograms Through Consistency,
             arXiv:0904.0942, for trees of sums with least squares; Blowfish privacy, section 7, for ordered values.
-Checked by  tests/property/test_line_sums.py
+Checked by  tests/property/test_line_sums.py, tests/statistical/test_line_strategies.py,
+            tests/unit/plan/test_line_bounds.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.grouped import GroupedNoise
-from tacit.plan.errors.runs import Kind
-from tacit.plan.measure.measured import LineEntries
-from tacit.plan.measure.sums.grid_sums import GridSums
-from tacit.plan.measure.sums.strategy import Weighted
-from tacit.plan.measure.sums.workload import Workload, rectangle_variances
+from tacit.noise.law import Kind
+from tacit.noise.two_scale import GroupedNoise
+from tacit.noise.variance_bounds import half_width
+from tacit.plan.error_laws import AnySpread, ShapedSpread
+from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Tally
+from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, starts_of
+from tacit.plan.measure.workload import Workload, rectangle_variances
+from tacit.plan.question import columns_of, position, suffix
 from tacit.plan.questions.cumulative import refuse_several_rows
-from tacit.plan.sensitivity.moves import GridMoves, LineMoves
+from tacit.plan.sensitivity.moves import GridMoves, LineMoves, Pair
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -41,12 +50,105 @@ from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
+class GridSums(Measured):
+    """Everything that a strategy measures: group after group, in each first regions of one size, then of the next.
+
+    The last group are the exact numbers of people in the regions, where there are such.
+    """
+
+    names: tuple[str, ...]
+    strategy: GridStrategy
+    segments: tuple[tuple[int, ...], tuple[int, ...]]
+    has_totals: bool
+    where: Where | None = None
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], strategy: GridStrategy, moves: GridMoves, where: Where | None) -> GridSums:
+        """Return what a strategy measures on the grid of these attributes."""
+        return cls(names, strategy, moves.segments, moves.has_totals, where)
+
+    def mentioned(self) -> frozenset[str]:
+        return columns_of(self.where) | set(self.names)
+
+    def group_sizes(self) -> tuple[int, ...]:
+        """Return how many sums each group has."""
+        each = [np.array(region.sum_sizes()) * len(starts) for region, starts in self._regions()]
+        return tuple(int(size) for size in np.sum(each, axis=0))
+
+    def size(self, domain: Domain) -> int:
+        return sum(self.group_sizes())
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        return (CellCounts(self.names, self.where),)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the sums from the counts of cells."""
+        return self.of_cells(np.asarray(tallied[0], dtype=np.int64).reshape(self.sizes))
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """Return the sums of a grid with one person on it."""
+        cells = np.zeros(self.sizes, dtype=np.int64)
+        at = 0
+        for name in self.names:
+            at = at * domain[name].size + position(domain, name, record[name])
+        cells.reshape(-1)[at] = 1
+        return self.of_cells(cells)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many cells the grid has along x and along y."""
+        return sum(self.segments[0]), sum(self.segments[1])
+
+    def cells(self, sums: Floats, variances: tuple[float, ...]) -> Floats:
+        """Return the counts of all cells by least squares, from sums whose noise has these variances by group."""
+        found = np.empty(self.sizes)
+        parts = np.split(sums, np.cumsum(self.group_sizes())[:-1])
+        for region, starts in self._regions():
+            own = []
+            for group, size in enumerate(region.sum_sizes()):
+                many = size * len(starts)
+                own.append(parts[group][:many].reshape(len(starts), -1))
+                parts[group] = parts[group][many:]
+            levels = [
+                part.reshape(-1, *region.level_shape(level)) for level, part in enumerate(own[: len(region.sides)])
+            ]
+            cells = fit_of(region, variances).cells([*levels, *own[len(region.sides) :]])
+            for (x, y), one in zip(starts, cells, strict=True):
+                found[x : x + region.width, y : y + region.height] = one
+        return found
+
+    def of_cells(self, cells: Ints) -> Ints:
+        """Return everything that is measured of these counts."""
+        groups: list[list[Ints]] = []
+        for region, starts in self._regions():
+            own = np.stack([cells[x : x + region.width, y : y + region.height] for x, y in starts])
+            for group, part in enumerate(region.sums(own)):
+                if group == len(groups):
+                    groups.append([])
+                groups[group].append(part.reshape(-1))
+        return np.concatenate([part for group in groups for part in group]).astype(np.int64)
+
+    def _regions(self) -> Iterator[tuple[Region, list[Pair]]]:
+        """Yield each size of regions, with where they begin."""
+        x_starts, y_starts = (starts_of(part).tolist() for part in self.segments)
+        by_size: dict[Pair, list[Pair]] = {}
+        for x, wide in zip(x_starts, self.segments[0], strict=True):
+            for y, high in zip(y_starts, self.segments[1], strict=True):
+                by_size.setdefault((wide, high), []).append((x, y))
+        for shape, starts in sorted(by_size.items()):
+            yield self.strategy.region(shape, has_total=self.has_totals), starts
+
+    def __str__(self) -> str:
+        return f"sums({', '.join(self.names)}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
 class LineSums(GridSums, LineEntries):
     """Sums over the values of an ordered attribute, each to be blurred by its part of `noise`.
 
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
 
-    >>> from tacit.plan.measure.sums.strategy import GridStrategy
+    >>> from tacit.plan.measure.regions import GridStrategy
     >>> moves = LineMoves((6,), reach=5, may_enter_or_leave=False)
     >>> sums = LineSums.on("age", None, Weighted(GridStrategy((1, 3)), (Fraction(1, 4), Fraction(1, 4))), moves)
     >>> exact = sums.of_counts(np.array([1, 0, 2, 5, 1, 1]))
@@ -129,6 +231,11 @@ class LineSums(GridSums, LineEntries):
         """Return the average variance over all ranges, all prefixes or all single values."""
         predict = Workload(self.sizes, kind=kind).predictor(self.strategy, self._moves)
         return float(predict(np.array(self._variances)))
+
+    def spread(self, low: Ints, high: Ints) -> AnySpread:
+        """Return bounds for a weighted sum of independent draws of this variance."""
+        laws = tuple(self.noise.law_of(group) for group, scale in enumerate(self.noise.scales) if scale)
+        return ShapedSpread(self.run_variance(low, high), partial(half_width, laws=laws))
 
     @property
     def _variances(self) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import PlanError
-from tacit.noise.bounds.log_concave import largest_quantile, run_bound
+from tacit.noise.variance_bounds import largest_quantile, run_bound
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 

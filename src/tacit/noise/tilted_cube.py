@@ -51,9 +51,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
-from tacit.noise.cube.law import Cube
-from tacit.noise.draws import uniform_below
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
+from tacit.noise.cube import Cube
+from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE, uniform_below
 from tacit.noise.two_scale import TwoScale, geometric
 
 HUMP: Final = 30

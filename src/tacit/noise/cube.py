@@ -4,13 +4,13 @@ Guarantee   A step that moves any number of entries by at most s costs s/scale, 
             direction); a draw follows the law up to 2^-170 in total variation, given an ideal keystream.
 Assumes     The keystream (`noise/keystream.py`). The scale is an exact fraction.
 Why         A cube is a mixture: sum over m >= max|x_i| of q^m is q^max / (1 - q), so a radius m with weight (m+1)^d
-            q^m, or (2m+1)^d q^m with both signs (`noise/cube/draws.py`), and then coordinates uniform on 0..m, or
+            q^m, or (2m+1)^d q^m with both signs (`noise/cube_radius.py`), and then coordinates uniform on 0..m, or
             -m..m, have joint weight exp(-max|x_i| / scale).
 Reference   Hardt, Talwar, On the Geometry of Differential Privacy, arXiv:0907.3754, for noise shaped by the steps.
 Checked by  tests/unit/noise/test_distributions.py, tests/unit/noise/test_noise.py, tests/statistical/test_noise.py,
             tests/property/test_noise_loss.py.
 
-Accuracy of the numbers: see `noise/cube/radius.py`: 1e-10 in most cases, 1e-8 in the upper tail for a million
+Accuracy of the numbers: see `noise/cube_radius.py`: 1e-10 in most cases, 1e-8 in the upper tail for a million
 dimensions.
 """
 
@@ -28,12 +28,10 @@ from numpy.typing import ArrayLike
 from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.cube.draws import radius_sampler
-from tacit.noise.cube.radius import SmoothRadius, SummedRadius, radius_law
-from tacit.noise.draws import Size, count_of, shape_of, uniform_upto
+from tacit.noise.cube_radius import SmoothRadius, SummedRadius, radius_law, radius_sampler
+from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE, ScaleLike, Size, as_scale, count_of, shape_of, uniform_upto
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import RAREST, Law, quantile_of, whole_numbers
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE, ScaleLike, as_scale
 from tacit.noise.tables import CHUNK, chunks
 
 Sides = Literal["right", "left", "both"]

@@ -1,7 +1,7 @@
 """Bounds on the error of an estimate: a sum of independent noises, each with its own weight.
 
-An estimate that was made by least squares is off by sum over j of weight_j * (noise_j - its mean). Its law is found
-from its characteristic function, a product of known ones, on a lattice of 2^14 points. What that leaves open is added
+An estimate by least squares is off by the sum over j of weight_j * (noise_j - its mean). Its law follows from its
+characteristic function, a product of known ones, on a lattice of 2^14 points. What the lattice leaves open is added
 outwards: the law is blurred by a little independent noise with bounded support, so that high frequencies may be left
 out, and the bounds are moved by that support; what lies outside the lattice is bounded by Chernoff's inequality, which
 also serves alone for levels too close to one for a lattice.
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
-from tacit.noise.cube.law import Cube
+from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 
@@ -280,3 +280,16 @@ def _exceeded(parts: tuple[Term, ...], need: float, sign: float) -> float:
             at = sign * weight * s
             total += many * (np.log(_transform(law, at)) - at * _moments(law)[0])
     return sign * float(np.min((total + need) / s))
+
+
+@lru_cache(maxsize=2**18)
+def noise_bounds(noise: Law, plus: int, minus: int, level: float) -> tuple[float, float]:
+    """Return (low, high) with low <= sum of `plus` entries minus sum of `minus` entries <= high at this level."""
+    if plus + minus == 0:
+        return 0.0, 0.0
+    mean = (plus - minus) * noise.mean()
+    low, high = error_bounds(((noise, 1.0, plus), (noise, -1.0, minus)), level)
+    # whole numbers: what lies between two of them is not needed
+    return float(math.ceil(mean + low - 1e-9 * (1 + abs(mean)))), float(
+        math.floor(mean + high + 1e-9 * (1 + abs(mean)))
+    )

@@ -5,11 +5,13 @@ by law, for every way in which answers are estimated:
 
 * an entry by itself: weight 1;
 * a cell of a group with an exact total: least squares subtracts the share v_i / sum of v of the group's error;
-* k of n cells of a block with an exact total, added up: weights 1 - k/n inside and -k/n outside;
+* k of n cells of a block with an exact total, added up: weights 1 - k/n inside and -k/n outside, for the k cells are
+  known as well from themselves as from the n - k others. What is left is k (1 - k/n) times the variance of one cell. A
+  range of cells cuts at most two blocks; all blocks in between are exact;
 * the difference of two cumulative counts: weights 1 and -1.
 
 Where sums of cells have too many laws, those of nearly as many cells share one, and their bounds are moved outwards by
-a bound on what they differ by (`noise/bounds/of_sums.py`).
+a bound on what they differ by (`noise/sum_bounds.py`).
 
 Tables that were made to agree are at least as close to the truth as each by itself. They have the intervals of the
 latter, which hold at least at their level.
@@ -25,12 +27,46 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.bounds.of_sums import Term, bounds_near
 from tacit.noise.law import Law
-from tacit.plan.measure.block_sums import PositionGroups
+from tacit.noise.sum_bounds import Term, bounds_near
 
 if TYPE_CHECKING:
     from tacit.plan.plans.linear import LinearPlan
+
+
+@dataclass(frozen=True)
+class PositionGroups:
+    """For each position the first and last position of its group; groups are unbroken."""
+
+    first: Ints
+    last: Ints
+
+
+def blocks_of(groups: Ints) -> PositionGroups | None:
+    """Return the groups as blocks, or None if some group has a gap."""
+    if not groups.any():  # one group
+        return PositionGroups(np.zeros_like(groups), np.full_like(groups, len(groups) - 1))
+    if (np.diff(groups) < 0).any():
+        return None
+    first = np.searchsorted(groups, groups, side="left")
+    last = np.searchsorted(groups, groups, side="right") - 1
+    return PositionGroups(first.astype(np.int64), last.astype(np.int64))
+
+
+def cells_in_sum(low: Ints, high: Ints, blocks: PositionGroups | None) -> Floats:
+    """Return the variance of the sum of the cells low..high, in units of one cell's noise variance."""
+    if blocks is None:
+        return (high - low + 1).astype(np.float64)
+    same = blocks.first[low] == blocks.first[high]
+    within = _left(high - low + 1, blocks.last[low] - blocks.first[low] + 1)
+    head = _left(blocks.last[low] - low + 1, blocks.last[low] - blocks.first[low] + 1)
+    tail = _left(high - blocks.first[high] + 1, blocks.last[high] - blocks.first[high] + 1)
+    return np.where(same, within, head + tail)
+
+
+def _left(part: Ints, whole: Ints) -> Floats:
+    return part * (1 - part / whole)
+
 
 Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
