@@ -107,11 +107,9 @@ def people_and_budget(job: Job) -> dict[str, Any]:
 
 def notes(job: Job) -> list[str]:
     """Return what a job assumes without saying it."""
-    from tacit.policy.describe import rows_in_words
-
     policy = job.about()
     return [
-        ONE_ROW_EACH if policy.person is None else f"Of each person ({policy.person}) {rows_in_words(policy)}.",
+        ONE_ROW_EACH if policy.person is None else f"Of each person ({policy.person}) {policy.rows_in_words}.",
         *([NO_LEDGER] if job.ledger is None else []),
         *([left_out_unseen(job)] if any(one.dropped != "nothing" for _, one in job.policy.domain.attributes) else []),
     ]
