@@ -161,17 +161,17 @@ def safe_cause(failure: BaseException) -> str:
     >>> safe_cause(type("Patient0", (Exception,), {})("patient 0"))
     'an exception'
     """
-    kind, said = type(failure), "an exception"
+    kind, name = type(failure), "an exception"
     if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:
-        said = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.lstrip('_')}.{kind.__name__}"
+        name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.lstrip('_')}.{kind.__name__}"
     if isinstance(failure, OSError):
-        said += f" ({system_reason(failure)})"
+        name += f" ({system_reason(failure)})"
     ours = [
         f"{Path(frame.f_code.co_filename).relative_to(_PACKAGE.parent).as_posix()}:{line}"
         for frame, line in traceback.walk_tb(failure.__traceback__)
         if Path(frame.f_code.co_filename).is_relative_to(_PACKAGE)
     ]
-    return f"{said} in {ours[-1]}" if ours else said
+    return f"{name} in {ours[-1]}" if ours else name
 
 
 def nearest(name: str, known: list[str] | tuple[str, ...], *, most: int | None = None) -> str:

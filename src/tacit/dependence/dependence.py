@@ -157,7 +157,7 @@ class Dependence:
     @sealed
     def marginal(self, *names: str) -> Floats:
         """Return the distribution of some attributes, as an array with one axis for each, in the order asked for."""
-        keep = self._asked(names)
+        keep = self._places(names)
         if math.prod(len(self.domains[place]) for place in keep) > MOST_CELLS:
             raise too_large(math.prod(len(self.domains[place]) for place in keep))
         return np.exp(self.weighed({}, keep).dense())
@@ -190,9 +190,9 @@ class Dependence:
         if not names and set(self.names) != set(other.names):
             odd = sorted(set(self.names) ^ set(other.names))[0]
             raise PlanError("must have the same attributes", key="other", given=odd, fix="Name those to compare.")
-        mine, theirs = self._cells(order), other._cells(order)
-        apart = math.fsum(abs(chance - theirs.get(cell, 0.0)) for cell, chance in mine.items())
-        return (apart + math.fsum(chance for cell, chance in theirs.items() if cell not in mine)) / 2
+        here, there = self._cells(order), other._cells(order)
+        apart = math.fsum(abs(chance - there.get(cell, 0.0)) for cell, chance in here.items())
+        return (apart + math.fsum(chance for cell, chance in there.items() if cell not in here)) / 2
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -203,8 +203,8 @@ class Dependence:
     def fingerprint(self) -> str:
         """A digest of names, values and probabilities as they were given; the same in every process."""
         labels = [[[type(one).__name__, str(one)] for one in each] for each in self.domains]
-        said = json.dumps([self.names, labels, self.parents, self.unprotected])
-        found = hashlib.sha256(said.encode())
+        content = json.dumps([self.names, labels, self.parents, self.unprotected])
+        found = hashlib.sha256(content.encode())
         for factor, chances in zip(self.factors, self.probabilities, strict=True):
             order = np.argsort(cell_numbers(factor.codes, factor.sizes), kind="stable")
             found.update(factor.codes[:, order].astype("<u4").tobytes())
@@ -239,9 +239,8 @@ class Dependence:
             lines.append("Unprotected: counted on the private rows. Look at it, do not show it.")
         return "\n".join(lines)
 
-    def _asked(self, names: Sequence[str]) -> list[int]:
-        order = checked_names(names)
-        return [self.place(name) for name in order]
+    def _places(self, names: Sequence[str]) -> list[int]:
+        return [self.place(name) for name in checked_names(names)]
 
     def _relevant(self, places: set[int]) -> list[int]:
         """Return the tables that matter: of a network those of the attributes asked for and of all above them.
@@ -261,7 +260,7 @@ class Dependence:
 
     def _cells(self, names: Sequence[str]) -> dict[tuple[Any, ...], float]:
         """Return the possible cells of some attributes by their values."""
-        keep = self._asked(names)
+        keep = self._places(names)
         found = self.weighed({}, keep)
         columns = [
             [self.domains[place][code] for code in row.tolist()] for place, row in zip(keep, found.codes, strict=True)
@@ -273,9 +272,9 @@ def _of_cells(names: tuple[str, ...], given: Given, chances: Floats, *, unprotec
     possible = chances > 0
     sizes = tuple(len(each) for each in given.values)
     codes = given.codes[:, possible]
-    kept = chances[possible]
-    factor = Factor(tuple(range(len(names))), sizes, codes, np.log(kept))
-    return Dependence(names, given.values, (factor,), (kept,), None, unprotected)
+    above_zero = chances[possible]
+    factor = Factor(tuple(range(len(names))), sizes, codes, np.log(above_zero))
+    return Dependence(names, given.values, (factor,), (above_zero,), None, unprotected)
 
 
 def _smoothing(given: Any) -> float:

@@ -70,10 +70,10 @@ class Factor:
         right = other.codes[[other.variables.index(variable) for variable in shared]]
         sizes = [self.sizes[self.variables.index(variable)] for variable in shared]
         numbers, _ = _numbers(np.concatenate([left, right], axis=1), sizes)
-        mine, theirs = numbers[: self.cells], numbers[self.cells :]
-        order = np.argsort(theirs, kind="stable")
-        starts = np.searchsorted(theirs[order], mine, side="left")
-        matches = np.searchsorted(theirs[order], mine, side="right") - starts
+        here, there = numbers[: self.cells], numbers[self.cells :]
+        order = np.argsort(there, kind="stable")
+        starts = np.searchsorted(there[order], here, side="left")
+        matches = np.searchsorted(there[order], here, side="right") - starts
         total = int(matches.sum())
         if total > MOST_CELLS:
             raise too_large(total)
@@ -165,12 +165,12 @@ def _log_sums(groups: Ints, logs: Floats, count: int) -> tuple[Ints, Floats]:
 
 def eliminated(factors: Sequence[Factor], keep: Sequence[int]) -> Factor:
     """Return the product of the tables, with all variables summed out but those to keep, in this order."""
-    kept = set(keep)
+    keep_set = set(keep)
     waiting = list(factors)
     while True:
         met = Counter(variable for factor in waiting for variable in factor.variables)
-        waiting = [_without_own(factor, met, kept) for factor in waiting]
-        left = {variable for factor in waiting for variable in factor.variables} - kept
+        waiting = [_without_own(factor, met, keep_set) for factor in waiting]
+        left = {variable for factor in waiting for variable in factor.variables} - keep_set
         if not left:
             return _product(waiting).summed(list(keep))
         variable = min(sorted(left), key=lambda one: _cost(one, waiting))
@@ -180,8 +180,8 @@ def eliminated(factors: Sequence[Factor], keep: Sequence[int]) -> Factor:
         waiting.append(product.summed([one for one in product.variables if one != variable]))
 
 
-def _without_own(factor: Factor, met: Counter[int], kept: set[int]) -> Factor:
-    keep = [variable for variable in factor.variables if variable in kept or met[variable] > 1]
+def _without_own(factor: Factor, met: Counter[int], keep_set: set[int]) -> Factor:
+    keep = [variable for variable in factor.variables if variable in keep_set or met[variable] > 1]
     return factor if len(keep) == len(factor.variables) else factor.summed(keep)
 
 

@@ -108,18 +108,18 @@ def cells_of(table: Any, names: tuple[str, ...], values: Any, *, what: str, key:
 def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], Given]:
     """Return the cells of a frame of rows, with how many rows each has; nothing of a row is ever repeated."""
     if isinstance(frame, Mapping) and frame and all(isinstance(one, Real) for one in frame.values()):
-        asked = checked_names(names)
-        return asked, cells_of(frame, asked, values, what="counts", key="frame")
+        order = checked_names(names)
+        return order, cells_of(frame, order, values, what="counts", key="frame")
     present = _columns_of(frame)
     if names is None and (len(set(present)) < len(present) or not all(isinstance(name, str) for name in present)):
         # without a header, a name may be somebody's cell
         raise PolicyError("must have columns with different names", key="frame", fix='Write names=["arrival", ..].')
-    asked = checked_names(present if names is None else names)
-    missing = [name for name in asked if name not in present]
+    order = checked_names(present if names is None else names)
+    missing = [name for name in order if name not in present]
     if missing:
         raise PolicyError("must be a column of the frame", key="names", given=missing[0], fix="Name columns it has.")
-    columns = {name: _listed(frame[name], name) for name in asked}
-    declared = checked_values(values, asked)
+    columns = {name: _listed(frame[name], name) for name in order}
+    declared = checked_values(values, order)
     if len({len(column) for column in columns.values()}) > 1:
         raise PolicyError("must have columns of one length", key="frame", fix="Give one value for each row.")
     for name, column in columns.items():
@@ -134,7 +134,7 @@ def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], 
         raise PolicyError("must have at least one row", key="frame", fix="Give a table of probabilities instead.")
     # sorted by what they look like: the order of rows must not show in the order of values
     found = {name: declared.get(name) or _ordered(set(column)) for name, column in columns.items()}
-    return asked, _of_mapping(counts, asked, found, what="counts", key="frame")
+    return order, _of_mapping(counts, order, found, what="counts", key="frame")
 
 
 def as_distribution(numbers: Floats, *, key: str, fix: str) -> Floats:
@@ -413,11 +413,11 @@ def _refuse_cycles(parents: Mapping[str, tuple[str, ...]]) -> None:
     done: set[str] = set()
     for start in parents:
         path = [start]
-        ways = [iter(parents[start])] if start not in done else []
-        while ways:
-            above = next(ways[-1], None)
+        iterators = [iter(parents[start])] if start not in done else []
+        while iterators:
+            above = next(iterators[-1], None)
             if above is None:
-                ways.pop()
+                iterators.pop()
                 done.add(path.pop())
             elif above in path:
                 circle = [*path[path.index(above) :], above]
@@ -429,7 +429,7 @@ def _refuse_cycles(parents: Mapping[str, tuple[str, ...]]) -> None:
                 )
             elif above not in done:
                 path.append(above)
-                ways.append(iter(parents[above]))
+                iterators.append(iter(parents[above]))
 
 
 def _parents_first(parents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -447,8 +447,8 @@ def _cases(name: str, table: Any, depth: int) -> Iterator[tuple[tuple[Any, ...],
 
     def below(part: Any, case: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Mapping[Any, Any]]]:
         if not isinstance(part, Mapping) or not part:
-            said = f" where {', '.join(map(str, case))}" if case else ""
-            raise PolicyError(f"must be a mapping with at least one entry{said}", key=name, given=part, fix=_FIX)
+            where = f" where {', '.join(map(str, case))}" if case else ""
+            raise PolicyError(f"must be a mapping with at least one entry{where}", key=name, given=part, fix=_FIX)
         if len(case) == depth:
             yield case, part
             return
@@ -476,8 +476,8 @@ def _conditional(
     columns: list[list[Any]] = []
     chances: list[Floats] = []
     for case, distribution in cases.items():
-        said = f"{name}: where {', '.join(f'{one} is {value}' for one, value in zip(above, case, strict=True))}"
-        key = said if above else name
+        case_words = f"{name}: where {', '.join(f'{one} is {value}' for one, value in zip(above, case, strict=True))}"
+        key = case_words if above else name
         chances.append(
             as_distribution(
                 as_numbers(list(distribution.values()), what="probabilities", key=key), key=key, fix=_SUM_FIX
@@ -507,10 +507,10 @@ def _refuse_missing_cases(
     there = set(map(tuple, factor.codes[1:].T.tolist()))
     for case in map(tuple, possible.codes.T.tolist()):
         if case not in there:
-            said = ", ".join(f"{one} is {values[one][code]}" for one, code in zip(parents, case, strict=True))
+            case_words = ", ".join(f"{one} is {values[one][code]}" for one, code in zip(parents, case, strict=True))
             raise PolicyError(
                 "must have a distribution for every case that can happen",
                 key=name,
-                given=word_or_kind(said),
+                given=word_or_kind(case_words),
                 fix="Add that case; only impossible ones may be left out.",
             )

@@ -122,7 +122,7 @@ class Suppression:
         shown = _checked_released(released)
         times = questions_of(suppressed, key="suppressed")
         for name in {**times, **shown}:
-            place = self.asked(name, key="released" if name in shown else "suppressed")
+            place = self.released_place(name, key="released" if name in shown else "suppressed")
             hidden = self.is_sensitive(name)
             logs = np.where(hidden, 0.0, -self.total_epsilon(name, times.get(name, 0)))
             if name in shown:
@@ -146,7 +146,7 @@ class Suppression:
             found[place] = logs
         return found
 
-    def asked(self, name: Any, *, key: str) -> int:
+    def released_place(self, name: Any, *, key: str) -> int:
         """Return the position of an attribute that is released to somebody, or refuse."""
         place = self.dependence.place(name, key=key)
         if name not in self.epsilon:
@@ -355,8 +355,8 @@ def outcomes(
     sensitive or not; with `seen_bits` an outcome only shows whether there was a release.
     """
     names = checked_seen(release, seen)
-    asked = {**dict.fromkeys(names, 1), **questions_of(questions, key="questions")}
-    for name in asked:
+    counts = {**dict.fromkeys(names, 1), **questions_of(questions, key="questions")}
+    for name in counts:
         if name not in names:
             raise PlanError("names an attribute that is not seen", key="questions", given=name, fix="Add it to seen.")
     place = release.dependence.place(target)
@@ -379,7 +379,7 @@ def outcomes(
     ]
     logs = log_table(columns, sizes, joint.logs)
     for axis, name in enumerate(names, start=1):
-        logs = _seen_through(logs, axis, release.total_epsilon(name, asked.get(name, 0)))
+        logs = _seen_through(logs, axis, release.total_epsilon(name, counts.get(name, 0)))
     labels = (True, False) if target_bit else release.dependence.values[target]
     return Outcomes(
         target,
@@ -405,7 +405,7 @@ def checked_seen(release: Suppression, seen: Any) -> tuple[str, ...]:
     if names is None:
         raise PlanError("must be a list of attributes", key="seen", given=word_or_kind(seen), fix='Write seen=["a"].')
     for name in names:
-        release.asked(name, key="seen")
+        release.released_place(name, key="seen")
     return tuple(dict.fromkeys(names))
 
 

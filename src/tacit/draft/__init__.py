@@ -500,11 +500,11 @@ def _alternatives(columns: list[_DraftColumn]) -> str:
             ({"values": {texts: ["a category"]}}, "this value looks like any other; the others are not secret")
         )
     examples.append(({"records": ".. < .."}, "everything about these people, nothing about the others"))
-    return "\n".join(f"#   - {_line(said)}  # {meaning}" for said, meaning in examples)
+    return "\n".join(f"#   - {_line(entry)}  # {meaning}" for entry, meaning in examples)
 
 
-def _line(said: dict[Any, Any], *, bare: bool = False) -> str:
-    (key, value), *_ = said.items()
+def _line(entry: dict[Any, Any], *, bare: bool = False) -> str:
+    (key, value), *_ = entry.items()
     written = _one_line(key)
     if bare:
         return f"{written}:"

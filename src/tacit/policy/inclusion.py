@@ -71,7 +71,7 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
 
 
 def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether whatever the rows of one owner of the stronger policy do, it is protected there."""
+    """Say whether the stronger policy protects any change of all rows of one owner."""
     if stronger.person is None or weaker.person not in (None, stronger.person) or stronger.known or weaker.known:
         return False
     domain = stronger.domain
@@ -157,7 +157,7 @@ def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
     item_names = [name for name in domain if domain[name].is_set]
     if not all(small.item_moves(name).within(large.item_moves(name)) for name in item_names):
         return False
-    return _distance_within(small, large, domain) and _condition_within(small, large)
+    return _distance_within(small, large, domain) and _is_implied(small.only_from, large.only_from, small)
 
 
 def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
@@ -177,12 +177,8 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
     return large.metric.allows(farthest)
 
 
-def _condition_within(small: EdgeShape, large: EdgeShape) -> bool:
-    return _is_implied(small.only_from, large.only_from, small)
-
-
 def _is_implied(small: Test | None, large: Test | None, start: EdgeShape | None = None) -> bool:
-    """Say whether whoever satisfies one predicate (and is where an edge of a shape may start) satisfies the other."""
+    """Say whether every record that satisfies `small`, and where an edge of `start` may start, satisfies `large`."""
     if large is None:
         return True
     split = axes_of([small, large])

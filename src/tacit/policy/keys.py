@@ -62,7 +62,7 @@ class Key:
 
     name: str
     schema: Schema
-    says: str = ""
+    meaning: str = ""
     left_out: str = ""
     read: Callable[..., Any] | None = None
     required: bool = False
@@ -70,7 +70,7 @@ class Key:
 
     @property
     def reader(self) -> Callable[..., Any]:
-        """How it is read: as it says itself, or else as its schema says."""
+        """How it is read: as it meaning itself, or else as its schema meaning."""
         if self.read is not None:
             return self.read
         return one_of(*self.schema["enum"]) if "enum" in self.schema else _READERS[self.schema["type"]]
@@ -78,13 +78,13 @@ class Key:
     def property(self) -> Schema:
         """Return the JSON schema with its description."""
         left_out = f"Left out: {self.left_out}." if self.left_out and "default" not in self.schema else ""
-        said = " ".join(part for part in (self.says, left_out) if part)
-        return {**self.schema, "description": said} if said else self.schema
+        description = " ".join(part for part in (self.meaning, left_out) if part)
+        return {**self.schema, "description": description} if description else self.schema
 
     def row(self) -> str:
         """Return the line of the docs table of keys."""
         left_out = "must be given" if self.required else self.left_out
-        return f"| `{self.name}` | {self.says} | {left_out} |".replace("|  |", "| |")
+        return f"| `{self.name}` | {self.meaning} | {left_out} |".replace("|  |", "| |")
 
 
 class Keys(tuple[Key, ...]):
@@ -101,7 +101,7 @@ class Keys(tuple[Key, ...]):
     def of(kind: type) -> Keys:
         """Return the keys that stand on the fields of a class; their readers are named functions, not lambdas."""
         hints = get_type_hints(kind, include_extras=True).values()
-        return Keys(*(said for hint in hints for said in getattr(hint, "__metadata__", ()) if isinstance(said, Key)))
+        return Keys(*(key for hint in hints for key in getattr(hint, "__metadata__", ()) if isinstance(key, Key)))
 
     @property
     def required(self) -> list[str]:
@@ -146,20 +146,20 @@ class Row:
 
 def mapping(properties: Schema, required: Sequence[str], description: str = "") -> Schema:
     """Return the JSON schema of a mapping with these keys and no others."""
-    said = {"description": description} if description else {}
+    described = {"description": description} if description else {}
     return {
         "type": "object",
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
-        **said,
+        **described,
     }
 
 
 def two(of: Schema, description: str = "") -> Schema:
     """Return the JSON schema of a list of two."""
-    said = {"description": description} if description else {}
-    return {"type": "array", "items": of, "minItems": 2, "maxItems": 2, **said}
+    described = {"description": description} if description else {}
+    return {"type": "array", "items": of, "minItems": 2, "maxItems": 2, **described}
 
 
 def otherwise_key(
@@ -182,10 +182,10 @@ def one_of(*words: str) -> Callable[[YamlEntry], str]:
     """Return a reader of one of these words."""
 
     def read(entry: YamlEntry) -> str:
-        said = entry.text()
-        if said not in words:
-            raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
-        return said
+        word = entry.text()
+        if word not in words:
+            raise entry.refuse(f"must be {' or '.join(words)}", given=word, fix=nearest(word, words))
+        return word
 
     return read
 

@@ -77,13 +77,13 @@ class Known(ABC):
     def schemas(cls) -> list[Schema]:
         """Return the JSON schemas of all ways to write it."""
         name = cls.key.name
-        alone = [{"const": name, "description": cls.key.says}] if cls.alone else []
-        return [*alone, mapping({name: cls.key.schema}, [name], cls.key.says)]
+        alone = [{"const": name, "description": cls.key.meaning}] if cls.alone else []
+        return [*alone, mapping({name: cls.key.schema}, [name], cls.key.meaning)]
 
     @classmethod
     def row(cls) -> str:
         """Return the line of the table in docs/files.md."""
-        return f"| {cls.key.name} | `{cls.example}` | {cls.key.says} |"
+        return f"| {cls.key.name} | `{cls.example}` | {cls.key.meaning} |"
 
     @abstractmethod
     def document(self) -> Any:
@@ -142,24 +142,23 @@ class KnownMarginal(Known):
     example: ClassVar[str] = "{marginal: [disease]}"
 
     def check(self, domain: Domain) -> None:
+        key, given = "known.marginal", list(self.names)
         for name in self.names:
             if not isinstance(name, str):
-                raise PolicyError("must be texts", key="known.marginal", given=name, fix="Write marginal('a', 'b').")
+                raise PolicyError("must be texts", key=key, given=name, fix="Write marginal('a', 'b').")
         if not self.names or len(set(self.names)) < len(self.names):
-            raise PolicyError(
-                "must name different attributes", key="known.marginal", given=list(self.names), fix="List each once."
-            )
+            raise PolicyError("must name different attributes", key=key, given=given, fix="List each once.")
         for name in self.names:
-            if domain.attribute(name, key="known.marginal").is_set:
-                raise PolicyError("must not be a set of items", key="known.marginal", given=name, fix="Use count.")
+            if domain.attribute(name, key=key).is_set:
+                raise PolicyError("must not be a set of items", key=key, given=name, fix="Use count.")
 
     @property
     def histogram(self) -> tuple[str, ...]:
         return self.names
 
     def added_by(self, record: Record | None, domain: Domain) -> Any:
-        said = dict(zip(domain, record, strict=True)) if record is not None else {}
-        return tuple(said[name] for name in self.names) if said else None
+        fields = dict(zip(domain, record, strict=True)) if record is not None else {}
+        return tuple(fields[name] for name in self.names) if fields else None
 
     def document(self) -> Any:
         return {self.key.name: list(self.names)}
@@ -179,10 +178,7 @@ class KnownCount(Known):
     example: ClassVar[str] = '{count: "age < 18"}'
 
     def check(self, domain: Domain) -> None:
-        try:
-            self.where.compile(domain)
-        except PolicyError as refusal:
-            raise refusal.located(key="known.count") from None
+        self.where.check(domain, key="known.count")
 
     @property
     def picked(self) -> Where | None:

@@ -66,19 +66,19 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
         )
-    said = POLICY_KEYS.entries(top)
-    domain = read_domain(said["domain"])
-    secrets = read_secrets(said["secrets"], domain)
-    known = read_known(said["known"], domain) if "known" in said else []
-    others = {"name": name, **POLICY_KEYS.read(said)}
+    entries = POLICY_KEYS.entries(top)
+    domain = read_domain(entries["domain"])
+    secrets = read_secrets(entries["secrets"], domain)
+    known = read_known(entries["known"], domain) if "known" in entries else []
+    others = {"name": name, **POLICY_KEYS.read(entries)}
     for key, needs_person in (("per_person", others.get("per_person", 1) > 1), ("order", "order" in others)):
         if needs_person and "person" not in others:
-            raise said[key].refuse(
+            raise entries[key].refuse(
                 "needs the key person",
-                given=said[key].plain(),
+                given=entries[key].plain(),
                 fix="Name the column that says whose row it is, for instance person: patient_id.",
             )
-    with top.blamed(said):
+    with top.blamed(entries):
         return Policy(domain, secrets, known, **others)
 
 
@@ -122,9 +122,9 @@ def _at_least_one(entry: YamlEntry) -> int:
 def read_domain(entry: YamlEntry) -> Domain:
     """Read the attributes."""
     attributes: dict[str, Attribute] = {}
-    for name, said in entry.mapping().items():
-        attributes[name] = _attribute(said)
-        with said.blamed():
+    for name, value in entry.mapping().items():
+        attributes[name] = _attribute(value)
+        with value.blamed():
             Domain({name: attributes[name]})  # refuses the name here, where its line is known
     with entry.blamed():
         return Domain(attributes)
@@ -142,15 +142,15 @@ def _attribute(entry: YamlEntry) -> Attribute:
                 ),
             )
         return Flag()
-    said = entry.mapping()
-    kinds = [kind for kind in KINDS if kind in said] or ([Integers.kind] if {"low", "high"} & set(said) else [])
+    entries = entry.mapping()
+    kinds = [kind for kind in KINDS if kind in entries] or ([Integers.kind] if {"low", "high"} & set(entries) else [])
     if len(kinds) != 1:
         known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
-        unknown = [name for name in said if name not in known]
+        unknown = [name for name in entries if name not in known]
         *some, last = KINDS
         raise entry.refuse(
             f"must have exactly one of {', '.join(some)} and {last}",
-            given=list(said),
+            given=list(entries),
             fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
         )
     kind = KINDS[kinds[0]]
@@ -184,7 +184,7 @@ def read_secrets(entry: YamlEntry, domain: Domain) -> Secrets:
         raise entry.refuse(
             "must protect something", given=entry.plain(), fix="Write everything, or a list of families."
         )
-    families = [_family(said, domain) for said in listed]
+    families = [_family(one, domain) for one in listed]
     united = families[0]
     for family in families[1:]:
         united = united | family
@@ -202,26 +202,26 @@ def _keyword(
         if word not in known:
             raise entry.refuse("is not a word that may stand here", given=word, fix=nearest(word, list(known)))
         return word, entry
-    said = {key: value for key, value in entry.fields((*known, *beside)).items() if key not in beside}
-    if len(said) != 1:
+    entries = {key: value for key, value in entry.fields((*known, *beside)).items() if key not in beside}
+    if len(entries) != 1:
         raise entry.refuse(
             "must have exactly one key in each entry",
-            given=list(said),
+            given=list(entries),
             fix="Start each on a line of its own with a dash.",
         )
-    return next(iter(said.items()))
+    return next(iter(entries.items()))
 
 
 def _family(entry: YamlEntry, domain: Domain) -> Secrets:
-    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example, beside=(SomePeople.keyword,))
+    keyword, value = _keyword(entry, list(FAMILIES), Attributes.example, beside=(SomePeople.keyword,))
     kind = FAMILIES[keyword]
-    if said is entry:
+    if value is entry:
         if kind.example:
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
         return kind()
-    places = said.mapping() if said.is_mapping else {}
-    with said.blamed(places):
-        family = kind.read(said, domain)
+    places = value.mapping() if value.is_mapping else {}
+    with value.blamed(places):
+        family = kind.read(value, domain)
         family.check(domain)
         family.shapes(domain)
     people = entry.mapping().get(SomePeople.keyword)
@@ -237,16 +237,16 @@ def read_known(entry: YamlEntry, domain: Domain) -> list[Known]:
     """Read what is public: one fact, or a list."""
     if entry.is_empty:
         return []
-    return [_fact(said, domain) for said in entry.one_or_more()]
+    return [_fact(one, domain) for one in entry.one_or_more()]
 
 
 def _fact(entry: YamlEntry, domain: Domain) -> Known:
-    keyword, said = _keyword(entry, list(FACTS), KnownMarginal.example)
+    keyword, value = _keyword(entry, list(FACTS), KnownMarginal.example)
     kind = FACTS[keyword]
-    with said.blamed():
-        if said is entry and not kind.alone:
+    with value.blamed():
+        if value is entry and not kind.alone:
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
-        fact = kind() if said is entry else kind.key.reader(said, domain)
+        fact = kind() if value is entry else kind.key.reader(value, domain)
         fact.check(domain)
     return fact
 
@@ -374,7 +374,7 @@ def schema_with_policy(title: str, description: str, keys: Keys, definitions: Sc
 
 def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
-    said = {
+    document = {
         "name": policy.name,
         "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
         "secrets": policy.secrets.document(),
@@ -382,15 +382,15 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         "presence": policy.presence,
     }
     if policy.person is not None:
-        said["person"] = policy.person
+        document["person"] = policy.person
     if policy.per_person != 1:
-        said["per_person"] = policy.per_person
-    # left out where nothing is said, so that a policy keeps its fingerprint
+        document["per_person"] = policy.per_person
+    # left out where nothing is document, so that a policy keeps its fingerprint
     if policy.order is not None:
-        said["order"] = policy.order
+        document["order"] = policy.order
     if policy.item is not None:
-        said["item"] = policy.item
-    return said
+        document["item"] = policy.item
+    return document
 
 
 _TITLE: Final = """\

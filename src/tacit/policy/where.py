@@ -1,8 +1,8 @@
 """Yes/no questions about one record: `col("age") < 18`, or the same as a text, `"age < 18"`.
 
-A predicate is a tree of `and`, `or`, `not` over *atoms*; an atom is a set of positions on one axis, so that it can be
-asked of a record, of whole classes of records, or of an engine's column of positions, always with the same answer.
-Texts are read by Python's own parser and then walked; nothing in them is ever run.
+A predicate is a tree of `and`, `or`, `not` over *atoms*; an atom is a set of positions on one axis, so it has the same
+answer for a record, for whole classes of records, and for an engine's column of positions. Python's own parser reads
+texts; nothing in them is ever run.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
@@ -56,6 +57,13 @@ class Where(ABC):
     def columns(self) -> frozenset[str]:
         """Return the attributes that the predicate asks about."""
 
+    def check(self, domain: Domain, *, key: str) -> None:
+        """Refuse what the domain cannot answer, naming the key where the predicate stands."""
+        try:
+            self.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key=key) from None
+
 
 @dataclass(frozen=True)
 class Compare(Where):
@@ -89,40 +97,33 @@ class Compare(Where):
 
 
 @dataclass(frozen=True)
-class Both(Where):
-    """`left` and `right`."""
-
+class _Joined(Where):
     left: Where
     right: Where
+    word: ClassVar[str]
 
     def __str__(self) -> str:
         # `a and b and c` reads as (a and b) and c
-        left = str(self.left) if isinstance(self.left, Both) else _bracketed(self.left)
-        return f"{left} and {_bracketed(self.right)}"
+        left = str(self.left) if type(self.left) is type(self) else _bracketed(self.left)
+        return f"{left} {self.word} {_bracketed(self.right)}"
 
     def columns(self) -> frozenset[str]:
         return self.left.columns() | self.right.columns()
 
     def compile(self, domain: Domain) -> Test:
-        return self.left.compile(domain).joined(self.right.compile(domain), "and")
+        return self.left.compile(domain).joined(self.right.compile(domain), self.word)
 
 
-@dataclass(frozen=True)
-class Either(Where):
+class Both(_Joined):
+    """`left` and `right`."""
+
+    word = "and"
+
+
+class Either(_Joined):
     """`left` or `right`."""
 
-    left: Where
-    right: Where
-
-    def __str__(self) -> str:
-        left = str(self.left) if isinstance(self.left, Either) else _bracketed(self.left)
-        return f"{left} or {_bracketed(self.right)}"
-
-    def columns(self) -> frozenset[str]:
-        return self.left.columns() | self.right.columns()
-
-    def compile(self, domain: Domain) -> Test:
-        return self.left.compile(domain).joined(self.right.compile(domain), "or")
+    word = "or"
 
 
 @dataclass(frozen=True)
@@ -257,7 +258,7 @@ def where(predicate: Where | str) -> Where:
         return _predicate(predicate)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python's opinion on an escape sequence is none of the user's concern
+            warnings.simplefilter("ignore")  # about escape sequences
             body = ast.parse(_identifiers(predicate), mode="eval").body
         return _read(body, predicate, _DEEPEST)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -281,7 +282,7 @@ _OTHER_SPELLINGS: Final = (
 
 
 def _spelling(text: str) -> str:
-    """Return how to write what somebody with another language in mind has written."""
+    """Return how to write what looks like another language."""
     bare = _QUOTED.sub(lambda found: "0" if found[1] is not None else "x", text)
     if "'" in bare or '"' in bare:
         return "Close the quotes."
@@ -290,8 +291,8 @@ def _spelling(text: str) -> str:
     for pattern, fix in _OTHER_SPELLINGS:
         if re.search(pattern, bare):
             return fix
-    if date := _unquoted_date(text):
-        return date
+    if fix := _unquoted_date(text):
+        return fix
     for found in re.finditer(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)+", bare):
         words = found[0].split()
         spaced = [list(group) for plain, group in groupby(words, lambda word: word not in _WORDS) if plain]
@@ -346,19 +347,12 @@ def _read(node: ast.expr, text: str, deep: int) -> Where:
         case ast.BoolOp(op=operator, values=values):
             # a chain of n values becomes n - 1 nested pairs
             parts = [_read(value, text, deep - len(values) + 1) for value in values]
-            joined = parts[0]
-            for part in parts[1:]:
-                joined = Both(joined, part) if isinstance(operator, ast.And) else Either(joined, part)
-            return joined
+            return reduce(Both if isinstance(operator, ast.And) else Either, parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return Not(_read(operand, text, deep - 1))
         case ast.Compare(left=left, ops=ops, comparators=rights):
             sides = [left, *rights]
-            links = [_link(sides[i], op, sides[i + 1], text) for i, op in enumerate(ops)]
-            whole = links[0]
-            for link in links[1:]:
-                whole = Both(whole, link)
-            return whole
+            return reduce(Both, [_link(sides[i], op, sides[i + 1], text) for i, op in enumerate(ops)])
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="has"), args=[item], keywords=[]):
             return Compare(_plain(name), "has", _constant(item, text))
         case ast.Name(id=name):
@@ -447,13 +441,8 @@ def _shifted(tree: Tree, by: int) -> Tree:
 
 
 def _bracketed(inner: Where) -> str:
-    return (
-        str(inner)
-        if isinstance(inner, Compare) and inner.symbol not in ("in",)
-        else f"({inner})"
-        if not isinstance(inner, Not)
-        else str(inner)
-    )
+    stands_alone = isinstance(inner, Not) or (isinstance(inner, Compare) and inner.symbol != "in")
+    return str(inner) if stands_alone else f"({inner})"
 
 
 def _quoted(name: str) -> str:

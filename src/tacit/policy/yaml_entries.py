@@ -202,7 +202,7 @@ class YamlSource:
         return self.refuse(f"must not have the tag {tag}", line=line, key=path, fix="Remove it.")
 
 
-_UNSAID: Final = object()
+_LEFT_OUT: Final = object()
 
 
 @dataclass(frozen=True)
@@ -218,17 +218,18 @@ class YamlEntry:
         """The line it starts in, from 1."""
         return int(self.node.start_mark.line) + 1
 
-    def refuse(self, rule: str, *, given: Any = _UNSAID, fix: str = "") -> Refused:
+    def refuse(self, rule: str, *, given: Any = _LEFT_OUT, fix: str = "") -> Refused:
         """Return the refusal of this value."""
         if not self.path and not self.is_mapping:
             if (table := self.source.table(self.line)) is not None:
                 return table
             text = self.source.text.strip()
             if self.is_list or len(text) > _LONGEST_SHOWN or len(text.splitlines()) > 1:
-                given = _UNSAID  # whatever this file is, it may hold people's rows
+                given = _LEFT_OUT  # whatever this file is, it may hold people's rows
         place: dict[str, Any] = {"key": self.path or self.source.whole, "file": self.source.file, "line": self.line}
-        said = {} if given is _UNSAID else {"given": given}
-        return self.source.refusal(rule, fix=fix, **place, **said)
+        if given is not _LEFT_OUT:
+            place["given"] = given
+        return self.source.refusal(rule, fix=fix, **place)
 
     @contextmanager
     def blamed(self, places: Mapping[str, YamlEntry] = MappingProxyType({})) -> Iterator[None]:
@@ -404,7 +405,8 @@ class YamlEntry:
         if self.is_list or self.is_mapping:
             raise self.refuse("must be one value", given=self.plain(), fix="Remove the brackets.")
         written, tag = self.node.value, self.node.tag
-        if tag == f"{YAML_TAG}str" and not (_is_bare(self.node) and _LIKE_A_NUMBER.fullmatch(written)):
+        is_bare = isinstance(self.node, yaml.ScalarNode) and not self.node.style
+        if tag == f"{YAML_TAG}str" and not (is_bare and _LIKE_A_NUMBER.fullmatch(written)):
             return str(written)
         if tag == f"{YAML_TAG}int" and _DECIMAL.fullmatch(written) and len(written) <= 40:
             return int(written)
@@ -460,10 +462,6 @@ def _decimal_comma(before: yaml.Node, key: yaml.Node, value: yaml.Node) -> str:
     return f"{before.value},{key.value}" if touches else ""
 
 
-def _is_bare(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and not node.style
-
-
 def _boolean(node: yaml.Node) -> bool:
     return str(node.value).lower() in ("true", "yes", "on")
 
@@ -483,9 +481,9 @@ def _exact(written: str) -> int | float | None:
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 
-def write_yaml(said: Mapping[str, Any]) -> str:
+def write_yaml(data: Mapping[str, Any]) -> str:
     """Return plain data as YAML with one line for each attribute, family and fact, quoted wherever it is in doubt."""
-    node = yaml.representer.SafeRepresenter(sort_keys=False).represent_data(dict(said))
+    node = yaml.representer.SafeRepresenter(sort_keys=False).represent_data(dict(data))
     _laid_out(node, 0)
     text: str = yaml.serialize(node, Dumper=_DUMPER, allow_unicode=True, width=110)
     return text

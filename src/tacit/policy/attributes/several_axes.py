@@ -293,10 +293,10 @@ class Items(Attribute):
         """Number of possible sets, but 2^100,000 at most."""
         if self.at_most is None:
             return 1 << min(self.count, _MOST_BITS)
-        sets = ways = 1
+        sets = subsets = 1
         for chosen in range(self.at_most):
-            ways = ways * (self.count - chosen) // (chosen + 1)  # exact: these are binomial coefficients
-            sets += ways
+            subsets = subsets * (self.count - chosen) // (chosen + 1)  # exact: these are binomial coefficients
+            sets += subsets
             if sets.bit_length() > _MOST_BITS:
                 return 1 << _MOST_BITS
         return sets
@@ -331,8 +331,8 @@ class Items(Attribute):
         if self.at_most is None:
             return self.count * math.log10(2)
         chosen = min(self.most_items, self.count / 2)
-        ways = math.lgamma(self.count + 1) - math.lgamma(chosen + 1) - math.lgamma(self.count - chosen + 1)
-        return ways / math.log(10)
+        subsets = math.lgamma(self.count + 1) - math.lgamma(chosen + 1) - math.lgamma(self.count - chosen + 1)
+        return subsets / math.log(10)
 
     @property
     def item_attribute(self) -> Attribute:

@@ -228,8 +228,8 @@ def _record_at(domain: Domain, places: Mapping[Axis, int]) -> Any:
     found: list[Any] = []
     for name, attribute in domain.attributes:
         if attribute.is_set:
-            mine = [axis for axis, place in places.items() if axis.attribute == name and place]
-            found.append(frozenset(attribute.cell(axis.item) for axis in mine if axis.item is not None))
+            chosen = [axis for axis, place in places.items() if axis.attribute == name and place]
+            found.append(frozenset(attribute.cell(axis.item) for axis in chosen if axis.item is not None))
             continue
         at = [places[axis] for axis in domain.axes_of(name)]
         found.append(attribute.value(at[0]) if len(at) == 1 else tuple(at))
@@ -280,11 +280,11 @@ class _Reading:
 
         `generous`: more than that, every axis has the whole of a shared distance.
         """
-        for ways in [{}] if generous else self._ways():
+        for shares in [{}] if generous else self._shares():
             for region in self.regions:
-                yield BoxMove({**self.relations, **ways}, region)
+                yield BoxMove({**self.relations, **shares}, region)
 
-    def _ways(self) -> Iterator[dict[Axis, Near]]:
+    def _shares(self) -> Iterator[dict[Axis, Near]]:
         sharing = self.sharing
         if not sharing or self.metric is None:
             yield {}
@@ -312,13 +312,13 @@ def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bo
     for shape, relations in moving:
         regions = _regions(shape, {axis.name: place for axis, place in start.items() if axis not in moved}, moved)
         if regions:
-            kept = {axis: relation for axis, relation in relations.items() if relation.can_move}
-            readings.append(_Reading(kept, regions, shape.metric))
+            movable = {axis: relation for axis, relation in relations.items() if relation.can_move}
+            readings.append(_Reading(movable, regions, shape.metric))
     legs: list[Leg] = [Leg(start, start, edges=0)]
-    still = set(axes)
+    unmoved = set(axes)
     for group in _groups(readings):
         looked_at = set[Axis]().union(*(reading.axes for reading in group))
-        still -= looked_at
+        unmoved -= looked_at
         here = {axis: start[axis] for axis in axes if axis in looked_at}
         there = {axis: ends[axis] for axis in here}
         if all(place in there[axis] for axis, place in here.items()):
@@ -330,7 +330,7 @@ def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bo
         if found is None:
             return None
         legs += found
-    return legs if all(start[axis] in ends[axis] for axis in still) else None
+    return legs if all(start[axis] in ends[axis] for axis in unmoved) else None
 
 
 def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
@@ -350,12 +350,12 @@ def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
         yield from (_item_axis(name, item) for item in sorted(items))
 
 
-def _regions(shape: EdgeShape, still: Mapping[str, int], moved: set[Axis]) -> list[dict[Axis, Intervals]]:
+def _regions(shape: EdgeShape, unmoved: Mapping[str, int], moved: set[Axis]) -> list[dict[Axis, Intervals]]:
     """Return where edges of a shape may begin, given the positions that never change."""
     if shape.only_from is None:
         return [{}]
     split = axes_of([shape.only_from])
-    for name, place in still.items():
+    for name, place in unmoved.items():
         if name in split:
             axis, parts = split[name]
             split[name] = (axis, [part for part in parts if place in part])
@@ -401,17 +401,17 @@ def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Interv
         # one after the other: every unit costs the same, whichever axis it is on
         spacing = costs.pop()
         limit = metric.theta**2 / Fraction(spacing) ** 2 if metric.kind == "l2" else metric.theta / Fraction(spacing)
-        ways = _in_turn(far, math.floor(limit))
+        shares = _in_turn(far, math.floor(limit))
     elif len(differ) == 2:
-        ways = _two_axes(far, differ, metric)
+        shares = _two_axes(far, differ, metric)
     else:
         return None
-    if ways is None:
+    if shares is None:
         return None
     legs, here = [], dict(start)
-    for way in ways:
+    for share in shares:
         there = dict(here)
-        for axis, steps in zip(differ, way, strict=True):
+        for axis, steps in zip(differ, share, strict=True):
             left = end[axis] - here[axis]
             there[axis] = here[axis] + (min(steps, left) if left > 0 else -min(steps, -left))
         legs.append(Leg(here, there))

@@ -216,15 +216,15 @@ class SensitiveValues(Secrets):
         return values(found)
 
     def promise(self, domain: Domain) -> Promise:
-        said = []
+        parts = []
         for name, values in self.sensitive:
             if domain[name].is_set:
                 kinds = {1: "having", 0: "not having"}
-                said.append(f"{' and '.join(kinds[value] for value in values)} an item of {name}")
+                parts.append(f"{' and '.join(kinds[value] for value in values)} an item of {name}")
             else:
-                said.append(f"{name} being {listed([str(value) for value in values])}")
+                parts.append(f"{name} being {listed([str(value) for value in values])}")
         return Promise(
-            "; ".join(said) + ": it looks as if it were otherwise (the other way round",
+            "; ".join(parts) + ": it looks as if it were otherwise (the other way round",
             " nothing is promised)",
             " at twice the epsilon only)",
         )

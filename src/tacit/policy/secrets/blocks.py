@@ -175,13 +175,13 @@ class Partition(Secrets):
         return None if self.name in names else self
 
     def document(self) -> Any:
-        said: dict[str, Any] = {"attribute": self.name}
+        document: dict[str, Any] = {"attribute": self.name}
         if self.width is not None:
             widths = [_plain_width(width) for width in self.width]
-            said["width"] = widths[0] if len(widths) == 1 else widths
+            document["width"] = widths[0] if len(widths) == 1 else widths
         if self.blocks is not None:
-            said["blocks"] = [block if isinstance(block, str) else list(block) for block in self.blocks]
-        return {self.keyword: said}
+            document["blocks"] = [block if isinstance(block, str) else list(block) for block in self.blocks]
+        return {self.keyword: document}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
@@ -192,18 +192,18 @@ class Partition(Secrets):
                 given=entry.plain(),
                 fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
             )
-        said = Keys(_NAME, replace(_WIDTH, required=False), replace(_BLOCKS, required=False)).entries(entry)
-        if len({"width", "blocks"} & set(said)) != 1:
-            raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
-        if said["attribute"].is_list:
-            raise said["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
-        name = read_names(said["attribute"], domain)[0]
-        if "width" in said:
-            widths = [domain[name].read_width(width) for width in said["width"].one_or_more()]
+        entries = Keys(_NAME, replace(_WIDTH, required=False), replace(_BLOCKS, required=False)).entries(entry)
+        if len({"width", "blocks"} & set(entries)) != 1:
+            raise entry.refuse("must have either width or blocks", given=sorted(entries), fix="Give one of the two.")
+        if entries["attribute"].is_list:
+            raise entries["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
+        name = read_names(entries["attribute"], domain)[0]
+        if "width" in entries:
+            widths = [domain[name].read_width(width) for width in entries["width"].one_or_more()]
             return cls(name, tuple(exact_width(width) for width in widths))
         blocks = tuple(
             tuple(read_value(value, domain[name]) for value in block.listed()) if block.is_list else block.text()
-            for block in said["blocks"].listed()
+            for block in entries["blocks"].listed()
         )
         return cls(name, None, blocks)
 

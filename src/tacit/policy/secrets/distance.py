@@ -152,28 +152,28 @@ class Within(Secrets):
 
     def document(self) -> Any:
         theta = int(self.theta) if self.theta.denominator == 1 else str(self.theta)
-        said: dict[str, Any] = {"theta": theta, "attributes": list(self.names)}
+        document: dict[str, Any] = {"theta": theta, "attributes": list(self.names)}
         if self.metric != "l1":
-            said["metric"] = self.metric
-        return {self.keyword: said}
+            document["metric"] = self.metric
+        return {self.keyword: document}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         if not entry.is_mapping:
-            names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
+            names = [str(one.node.value) for one in entry.one_or_more() if not (one.is_list or one.is_mapping)]
             short = f"{{{(names or ['age'])[0]}: 5}}"
             if len(names) > 1:
                 short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
             raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")
-        said = entry.mapping()
+        entries = entry.mapping()
         # short: {age: 5}, also {place: 5, metric: l2}; an attribute may itself be called theta
-        names = [name for name in said if name != "metric" or (len(said) == 1 and name in domain)]
+        names = [name for name in entries if name != "metric" or (len(entries) == 1 and name in domain)]
         if len(names) == 1 and (names[0] in domain or names[0] not in ("theta", "attributes")):
-            with said[names[0]].blamed():
+            with entries[names[0]].blamed():
                 domain.attribute(names[0])
-                theta = _theta(said[names[0]], domain[names[0]].distance_unit)
+                theta = _theta(entries[names[0]], domain[names[0]].distance_unit)
                 within(theta, names[0]).check(domain)
-            metric = said["metric"].text() if "metric" in said and names != ["metric"] else "l1"
+            metric = entries["metric"].text() if "metric" in entries and names != ["metric"] else "l1"
             return within(theta, names[0], metric=metric)
         if len(names) > 1 and not {"theta", "attributes"} & set(names) and all(name in domain for name in names):
             raise entry.refuse(

@@ -36,10 +36,10 @@ MOST_NAMES = 3  # attributes of one family that get examples of their own
 
 @dataclass(frozen=True)
 class Promise:
-    """What a family protects, in words, and what it leaves open.
+    """What a family protects, in words, and what it does not protect.
 
     `open` holds if everybody is known to be in the data. `weaker` holds instead if anybody might be absent: then any
-    two records look alike at twice the epsilon, by way of absence.
+    two records look alike at twice the epsilon, through absence.
     """
 
     protected: str
@@ -61,17 +61,17 @@ class PolicyContext:
 
     @property
     def certain(self) -> bool:
-        """Whether what no edge protects may indeed be published exactly.
+        """Whether what no edge protects may be published exactly.
 
-        It may not where presence is secret (by way of absence any two records look alike at twice the price), nor where
-        something is known (the people who make up for a change may move in any way).
+        It may not if presence is secret (through absence any two records look alike at twice the epsilon), nor if
+        something is known (the people who make up for a change may change in any way).
         """
         return not self.known and not self.absence and not self.some_absence
 
 
 @dataclass(frozen=True)
 class ExamplePair:
-    """Two records worth showing, with the reason for either answer; without a reason it is not shown."""
+    """Two records to show, with a reason for each answer; without a reason the pair is not shown."""
 
     hidden: Fields | None
     cover: Fields | None
@@ -129,15 +129,15 @@ class Secrets(ABC):
         return []
 
     def only_for(self, people: Where) -> Secrets:
-        """Return those of these edges whose hidden record satisfies a predicate: nobody else has such a secret."""
+        """Return the edges whose hidden record satisfies a predicate."""
         return SomePeople(self, people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        """Return a family of some of these edges, all of which leave these attributes alone; None if unknown."""
+        """Return a family with some of these edges, none of which changes these attributes; None if unknown."""
         return None
 
     def canonical(self, domain: Domain) -> Secrets:
-        """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
+        """Return the same edges in canonical form, so that equal policies are equal."""
         return self
 
     # ---- policy files ----
@@ -149,14 +149,14 @@ class Secrets(ABC):
 
     @classmethod
     def schemas(cls) -> list[Schema]:
-        """Return the JSON schemas of all ways to write it, and beside each the people who have the secret."""
+        """Return the JSON schemas of all ways to write it, each with the key `where`."""
         people = {**PREDICATE, "description": "Only people with this have the secret, for instance: consent == False."}
         found: list[Schema] = []
         for row in cls.rows:
-            said = f"What looks like what: {row.values}."
-            found += [] if cls.example else [{"const": cls.keyword, "description": said}]
+            meaning = f"What looks like what: {row.values}."
+            found += [] if cls.example else [{"const": cls.keyword, "description": meaning}]
             if row.schema is not None:
-                found.append(mapping({cls.keyword: row.schema, "where": people}, [cls.keyword], said))
+                found.append(mapping({cls.keyword: row.schema, "where": people}, [cls.keyword], meaning))
         return found
 
     @abstractmethod
@@ -224,9 +224,9 @@ def check_names(names: tuple[str, ...], domain: Domain, key: str) -> None:
 def read_names(entry: YamlEntry, domain: Domain) -> list[str]:
     """Read one attribute, or a list."""
     found = []
-    for said in entry.one_or_more():
-        with said.blamed():
-            found.append(said.text())
+    for name in entry.one_or_more():
+        with name.blamed():
+            found.append(name.text())
             domain.attribute(found[-1])
     return found
 
@@ -254,12 +254,12 @@ def plain(value: Any) -> Any:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them, all of them."""
+    """Return names joined for a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def listed_briefly(names: Iterable[str], word: str = "and") -> str:
-    """Return names as a sentence has them; of many, the first and how many more."""
+    """Return names joined for a sentence; of many, the first ones and how many more."""
     some = list(names)
     if len(some) > 8:
         some = [*some[:7], f"{len(some) - 7} more"]
@@ -295,8 +295,8 @@ class Union(Secrets):
         return Union(tuple(family for member in self.members for family in member.only_for(people).families()))
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        kept = [found for member in self.members if (found := member.without_attributes(names, domain)) is not None]
-        return Union(tuple(kept)) if kept else None
+        members = [found for member in self.members if (found := member.without_attributes(names, domain)) is not None]
+        return Union(tuple(members)) if members else None
 
     def canonical(self, domain: Domain) -> Secrets:
         members = tuple(family for member in self.members for family in member.canonical(domain).families())
@@ -330,16 +330,11 @@ class SomePeople(Secrets):
 
     def check(self, domain: Domain) -> None:
         self.family.check(domain)
-        try:
-            self.where.compile(domain)
-        except PolicyError as refusal:
-            raise refusal.located(key=f"secrets.{self.called}.where") from None
-
-    def _picks(self, domain: Domain, record: Record) -> bool:
-        return self.where.compile(domain).of_record(positions(domain, record))
+        self.where.check(domain, key=f"secrets.{self.called}.where")
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
-        return self.family.has_edge(domain, hidden, cover) and self._picks(domain, hidden)
+        picks = self.where.compile(domain).of_record
+        return self.family.has_edge(domain, hidden, cover) and picks(positions(domain, hidden))
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         test = self.where.compile(domain)
@@ -349,26 +344,25 @@ class SomePeople(Secrets):
         return SomePeople(self.family, self.where & people)
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        kept = self.family.without_attributes(names, domain)
-        return None if kept is None else kept.only_for(self.where)
+        family = self.family.without_attributes(names, domain)
+        return None if family is None else family.only_for(self.where)
 
     def canonical(self, domain: Domain) -> Secrets:
         return self.family.canonical(domain).only_for(self.where)
 
     def document(self) -> Any:
-        said = self.family.document()
-        return {**(said if isinstance(said, dict) else {said: None}), self.keyword: str(self.where)}
+        document = self.family.document()
+        return {**(document if isinstance(document, dict) else {document: None}), self.keyword: str(self.where)}
 
     @classmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
 
     def promise(self, domain: Domain) -> Promise:
-        said = self.family.promise(domain)
+        inner = self.family.promise(domain)
+        rest = "; of the others nothing by this"
         return Promise(
-            f"of people for whom {self.where}, {said.protected}",
-            f"{said.open}; of the others nothing by this",
-            f"{said.weaker}; of the others nothing by this",
+            f"of people for whom {self.where}, {inner.protected}", f"{inner.open}{rest}", f"{inner.weaker}{rest}"
         )
 
     def why_empty(self, domain: Domain) -> str:
@@ -377,18 +371,15 @@ class SomePeople(Secrets):
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected, and where edges lead out of the people who are."""
         yield f"`{self.called}` with `where` protects nobody outside `{self.where}`."
-        changed = sorted(name for name in self.where.columns() if name in self.moved(domain))
+        moved = [name for name in domain if any(shape.moves(domain, name) for shape in self.family.shapes(domain))]
+        changed = sorted(self.where.columns() & set(moved))
         if changed:
             yield (
                 f"An edge of `{self.called}` may change {', '.join(changed)} and so lead to somebody outside "
                 f"`{self.where}`; no edge leads back, so that somebody is outside is not protected."
             )
-        # chains of edges may end where somebody is no longer picked, so nothing is said about their length
+        # a chain may leave the people whom the predicate picks, so nothing is claimed about its length
         yield from self.family.warnings(domain, replace(setting, known=True) if changed else setting)
-
-    def moved(self, domain: Domain) -> list[str]:
-        """Return the attributes that an edge may change."""
-        return [name for name in domain if any(shape.moves(domain, name) for shape in self.family.shapes(domain))]
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         test = self.where.compile(domain)
@@ -426,9 +417,9 @@ def why_nobody(domain: Domain, people: Where) -> str:
 
 
 def _looked_for(domain: Domain, test: Test, base: Fields | None, *, picked: bool) -> tuple[Fields | None, bool]:
-    """Return a record, or None and whether there surely is none.
+    """Return a record, or None, and whether that is certain.
 
-    Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
+    Positions that the predicate does not distinguish are tried once, so the size of the domain does not matter.
     """
     start = base or {name: attribute.usual() for name, attribute in domain.attributes}
     if is_picked(domain, test, start) == picked:

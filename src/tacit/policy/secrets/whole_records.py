@@ -101,10 +101,7 @@ class SensitiveRecords(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        try:
-            self.where.compile(domain)
-        except PolicyError as refusal:
-            raise refusal.located(key="secrets.records") from None
+        self.where.check(domain, key="secrets.records")
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
         return hidden != cover and self.where.compile(domain).of_record(positions(domain, hidden))
@@ -146,24 +143,24 @@ class SensitiveRecords(Secrets):
             yield f"`records` protects nobody outside `{self.where}`; that somebody is not sensitive is no secret."
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
-        test, text = self.where.compile(domain), str(self.where)
-        inside = record_with(domain, test, base)
-        outside = record_with(domain, test, base, picked=False)
+        test = self.where.compile(domain)
+        inside, outside = (record_with(domain, test, base, picked=picked) for picked in (True, False))
+        satisfies, does_not = f"the first satisfies {self.where}", f"the first does not satisfy {self.where}"
         if inside is None:
             return
         if outside is None:
             for name in domain:
                 for other in domain[name].others(inside[name])[:1]:
-                    yield ExamplePair(inside, {**inside, name: other}, f"the first satisfies {text}")
+                    yield ExamplePair(inside, {**inside, name: other}, satisfies)
                     return
             return
-        yield ExamplePair(inside, outside, f"the first satisfies {text}")
-        yield ExamplePair(outside, inside, f"the first satisfies {text}", f"the first does not satisfy {text}")
+        yield ExamplePair(inside, outside, satisfies)
+        yield ExamplePair(outside, inside, satisfies, does_not)
         for name in domain:
             for other in domain[name].others(outside[name]):
                 stays = {**outside, name: other}
                 if not is_picked(domain, test, stays):
-                    yield ExamplePair(outside, stays, if_not=f"the first does not satisfy {text}")
+                    yield ExamplePair(outside, stays, if_not=does_not)
                     return
 
 
@@ -178,12 +175,8 @@ class TakingPart(Secrets):
     )
 
     def check(self, domain: Domain) -> None:
-        if self.where is None:
-            return
-        try:
-            self.where.compile(domain)
-        except PolicyError as refusal:
-            raise refusal.located(key="secrets.taking_part.where") from None
+        if self.where is not None:
+            self.where.check(domain, key="secrets.taking_part.where")
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
         return False
@@ -209,10 +202,8 @@ class TakingPart(Secrets):
 
     def promise(self, domain: Domain) -> Promise:
         if self.where is not None:
-            return Promise(
-                f"taking part, of people for whom {self.where}: they look as if they were not in the data, not the "
-                "other way round"
-            )
+            people = f"taking part, of people for whom {self.where}"
+            return Promise(f"{people}: they look as if they were not in the data, not the other way round")
         return Promise(
             "taking part: somebody in the data looks like somebody who is not in it",
             ", and the other way round",
@@ -221,14 +212,13 @@ class TakingPart(Secrets):
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         if self.where is not None:
-            test, text = self.where.compile(domain), str(self.where)
-            inside = record_with(domain, test, base)
-            outside = record_with(domain, test, base, picked=False)
+            test = self.where.compile(domain)
+            inside, outside = (record_with(domain, test, base, picked=picked) for picked in (True, False))
             if inside is not None:
-                yield ExamplePair(inside, None, f"the first satisfies {text}")
+                yield ExamplePair(inside, None, f"the first satisfies {self.where}")
                 yield ExamplePair(None, inside, if_not="who is not in the data has no record")
             if outside is not None:
-                yield ExamplePair(outside, None, if_not=f"the first does not satisfy {text}")
+                yield ExamplePair(outside, None, if_not=f"the first does not satisfy {self.where}")
             return
         yield ExamplePair(base, None, "taking part is secret")
         yield ExamplePair(None, base, "taking part is secret")
@@ -348,12 +338,12 @@ class Pairs(Secrets):
         return known.canonical
 
     def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
-        kept = [
+        pairs_left = [
             pair
             for pair, (a, b) in zip(self.pairs, self.named(domain), strict=True)
             if all(a[name] == b[name] for name in names if name in a)
         ]
-        return Pairs(tuple(kept)) if kept else None
+        return Pairs(tuple(pairs_left)) if pairs_left else None
 
     def document(self) -> Any:
         return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}
