@@ -16,10 +16,10 @@ from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
+from tacit.ledger.chain import METADATA
 from tacit.ledger.clauses import RecordsShown, TableNote
-from tacit.ledger.coins import Kept, RaisedCoins
+from tacit.ledger.coins import ContentMarks, RaisedCoins
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.schema import METADATA
 from tacit.plan.leakage.shown import Shown
 
 
@@ -307,7 +307,7 @@ def charged_with_coins(where: str, number: int) -> Ledger:
         clauses=[
             TableNote(("a",), (f"b{number}",), promises=False),
             RecordsShown((Shown("lighting", "arrival", Fraction(number), "line"),), None),
-            RaisedCoins(before, {"line": Fraction(number)}, {"line": Kept(str(number), "digest", "sizes")}),
+            RaisedCoins(before, {"line": Fraction(number)}, {"line": ContentMarks(str(number), "digest", "sizes")}),
         ],
     )
     ledger.coins(dataset=f"other {number}", lines=["line"])

@@ -171,7 +171,7 @@ def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
         yield None
         return
     # here, not above: a database takes long to load, and a job that has none is planned without
-    from tacit.ledger.address import address_of
+    from tacit.ledger.input import address_of
     from tacit.ledger.ledger import Ledger
 
     file = address_of(job.ledger).file

@@ -7,13 +7,10 @@ In reading order:
     clauses       what else a charge must keep: limits on what applications learn, and tables
     coins         secrets of coins that are remembered, what was paid for them, and what files held
     applications  what applications were shown, and which release would tell too much
-    accounts      what a ledger hands out: accounts, receipts, runs, statements
-    input         what may be written into a ledger, and one spelling for each name
-    page          one transaction: the head row, entries, running sums, and rows under one seal
-    summed        what charges rest on, summed up entry by entry
-    verification  a whole ledger looked at
-    chain         entries are hashed one after the other, and all other rows sealed, so that an edit is noticed
+    accounts      accounts, receipts, runs and statements; sums of entries that a charge depends on
+    input         where a ledger may be, exact epsilons, names, notes, policies and keys
+    page          one transaction: the head row, entries, sums, and rows under one seal
+    verification  a whole ledger examined
+    chain         tables; hashes that chain entries and seal all other rows, so that an edit is noticed
     database      opened, checked, locked; its errors as one sentence each
-    schema        its tables
-    address       where a ledger may be
 """

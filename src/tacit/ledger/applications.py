@@ -35,7 +35,7 @@ from tacit.amounts import shown as in_short
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.suppression import outcomes, suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
-from tacit.ledger.summed import written
+from tacit.ledger.input import canonical_json
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
@@ -158,7 +158,7 @@ class Applications:
     @property
     def fingerprint(self) -> str:
         """The same for equal limits under equal dependences, in every process."""
-        return hashlib.sha256(written(self.document()).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(self.document()).encode()).hexdigest()
 
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:

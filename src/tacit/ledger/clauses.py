@@ -6,15 +6,15 @@ Coins are a clause as well (`ledger/coins.py`).
 
 Guarantee   Limits: `ledger/applications.py`. Tables: where a table of a data set promises the (lambda, delta) criterion
             about a sensitive column, every other table that tells about this column is refused before anything is
-            charged, whichever comes first and however many processes ask at once, unless it is asked for as one that
-            undoes the promise (`again`).
+            charged, whichever comes first and however many processes ask at once, unless it is requested as one that
+            cancels the promise (`again`).
 Assumes     All tables of these people are charged to one data set of one ledger. Released counts and histograms are not
             compared with tables.
 Why         The criterion bounds how often one estimate of a frequency is wrong by how much. A second table has noise of
             its own, so the mean of both is wrong less often: the promise holds for one table alone. A table counts from
             its charge on, because it is an entry of the chain, written in the locked transaction of the charge. That
             transaction reads for each column the first table that promises something about it and the first that tells
-            about it: if any table is in the way, one of these is (`ledger/summed.py`).
+            about it: if any table conflicts, one of these does (`ledger/accounts.py`).
 Reference   docs/tables.md, docs/decisions/0015-leakage.md.
 Checked by  tests/unit/ledger/test_tables_together.py, tests/unit/ledger/test_applications.py,
             tests/contract/test_application_races.py.
@@ -26,17 +26,16 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from sqlalchemy import select
 
 from tacit.errors import LedgerError, PlanError, TacitError
+from tacit.ledger.accounts import COLUMN, limits_before, seen_before, shown_of
 from tacit.ledger.applications import Applications, Standing
-from tacit.ledger.chain import LIMITS, SHOWN, TABLE, LedgerEntry
+from tacit.ledger.chain import ENTRIES, LIMITS, SHOWN, TABLE, LedgerEntry
 from tacit.ledger.database import rows
+from tacit.ledger.input import canonical_json
 from tacit.ledger.page import Book, Page
-from tacit.ledger.schema import ENTRIES
-from tacit.ledger.summed import COLUMN, limits_before, seen_before, shown_of, written
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 
@@ -66,9 +65,11 @@ class Clause(ABC):
         """
 
 
+# ---- limits on what applications learn ------------------------------------------------------------------------------
+
 Before = tuple[str | None, ShownSoFar]  # the limits that hold, and what was shown
 
-PATIENCE = 20  # times that others may be faster; then it is worked out while they wait
+PATIENCE = 20  # times that others may be faster; then the work is done while they wait
 
 
 class Limits(Clause):
@@ -78,7 +79,6 @@ class Limits(Clause):
         self._applications, self._replace = applications, replace
 
     def check(self, page: Page, dataset: str) -> None:
-        """Refuse other limits than those that hold."""
         held, wanted = limits_before(page.sums(dataset), dataset), self._applications.fingerprint
         if held not in (None, wanted) and not self._replace:
             raise LedgerError(
@@ -90,12 +90,11 @@ class Limits(Clause):
             )
 
     def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
-        """Append the limits, unless they hold already."""
-        one = self._applications
-        if limits_before(page.sums(dataset), dataset) == one.fingerprint:
+        limits = self._applications
+        if limits_before(page.sums(dataset), dataset) == limits.fingerprint:
             return None
-        words = f"limits on what {', '.join(one.coalitions)} may learn"
-        return page.note(LIMITS, dataset, None, one.fingerprint, (words, written(one.document())))
+        words = f"limits on what {', '.join(limits.coalitions)} may learn"
+        return page.note(LIMITS, dataset, None, limits.fingerprint, (words, canonical_json(limits.document())))
 
 
 @dataclass(frozen=True)
@@ -116,28 +115,25 @@ class RecordsShown(Clause):
 
     def __init__(self, shown: tuple[Shown, ...], applications: Applications | None) -> None:
         self.shown, self.applications = shown, applications
-        self._found: WeighedRelease | None = None
+        self._weighed: WeighedRelease | None = None
         self._tries = 0
 
     def prepare(self, book: Book, dataset: str) -> None:
-        """Work out what everybody would learn, as things stand now."""
         self._tries += 1
         if self._tries <= PATIENCE:
-            self._found = self._weighed(book.read(lambda page: self._before(page, dataset)), dataset, book.file)
+            self._weighed = self._weigh(book.read(lambda page: self._before(page, dataset)), dataset, book.file)
 
     def check(self, page: Page, dataset: str) -> None:
-        """Refuse what would tell a coalition more than its limit, after all that was shown until now."""
         before = self._before(page, dataset)
-        if self._found is None or self._found.after != before:
+        if self._weighed is None or self._weighed.after != before:
             if self._tries <= PATIENCE:
                 raise OthersWereFaster
-            self._found = self._weighed(before, dataset, page.file)
-        if self._found.refused is not None:
-            raise self._found.refused
+            self._weighed = self._weigh(before, dataset, page.file)
+        if self._weighed.refused is not None:
+            raise self._weighed.refused
 
     def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
-        """Append what the release shows, if it is new."""
-        noted = None if self._found is None else self._found.noted
+        noted = None if self._weighed is None else self._weighed.noted
         return None if noted is None else page.note(SHOWN, dataset, analyst, None, noted)
 
     def _before(self, page: Page, dataset: str) -> Before:
@@ -145,66 +141,68 @@ class RecordsShown(Clause):
         sums, lines = page.sums(dataset), {one.line for one in self.shown if one.line}
         return limits_before(sums, dataset), seen_before(sums, dataset, lines)
 
-    def _weighed(self, before: Before, dataset: str, file: str) -> WeighedRelease:
+    def _weigh(self, before: Before, dataset: str, file: str) -> WeighedRelease:
         try:
             return WeighedRelease(before, noted=self._words(*before, dataset, file))
-        except TacitError as refused:  # for the transaction to say, after budgets and policies
+        except TacitError as refused:  # for the transaction to raise, after budgets and policies
             return WeighedRelease(before, refused=refused)
 
-    def _words(self, wanted: str | None, before: ShownSoFar, dataset: str, file: str) -> tuple[str, str] | None:
+    def _words(self, held: str | None, before: ShownSoFar, dataset: str, file: str) -> tuple[str, str] | None:
         """Return what the entry of this release says, in words and as a document, or refuse the release.
 
         None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
-        `wanted` is the fingerprint of the limits that hold, `before` what was shown so far.
+        `held` is the fingerprint of the limits that hold, `before` what was shown so far.
         """
-        if self.applications is not None:
-            self.applications.check_public()
-        if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
+        limits = self.applications
+        if limits is not None:
+            limits.check_public()
+        if held is not None and (limits is None or limits.fingerprint != held):
             raise LedgerError(
-                f"must be given: dataset {dataset!r} has limits on what applications learn, {wanted[:12]}",
+                f"must be given: dataset {dataset!r} has limits on what applications learn, {held[:12]}",
                 key="leakage",
-                given=None if self.applications is None else self.applications.fingerprint[:12],
+                given=None if limits is None else limits.fingerprint[:12],
                 file=file,
                 fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
             )
         if before.after(self.shown).reached == before.reached:
             return None
-        standing: tuple[Standing, ...] = ()
-        if self.applications is not None:
-            standing = self.applications.weigh_after(before, self.shown, file=file)
-        said = {
+        standing = () if limits is None else limits.weigh_after(before, self.shown, file=file)
+        document = {
             "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
             "standing": [one.document() for one in standing],
         }
-        return f"shown: {', '.join(map(str, self.shown))}", written(said)
+        return f"shown: {', '.join(map(str, self.shown))}", canonical_json(document)
 
 
 def shown_before(page: Page, dataset: str) -> list[Shown]:
     """Return everything that applications were shown of single records of a data set, in order."""
-    return [one for said in _showings(page, dataset) for one in shown_of(said)]
+    return [one for document in _showings(page, dataset) for one in shown_of(document)]
 
 
 def last_standing(page: Page, dataset: str) -> list[Standing]:
     """Return where coalitions stood after the last release that showed single records, as it was written then."""
     last = _showings(page, dataset, last=True)
-    return [Standing.from_document(one) for said in last for one in json.loads(said)["standing"]]
+    return [Standing.from_document(one) for document in last for one in json.loads(document)["standing"]]
 
 
 def _showings(page: Page, dataset: str, *, last: bool = False) -> list[str]:
     """Return what entries say was shown of a data set, or the last of them; refuse what somebody has changed."""
     mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == SHOWN)
-    asked = select(ENTRIES).where(mine).order_by(ENTRIES.c.number.desc())
-    found = rows(page.db, asked.limit(1) if last else asked)[::-1]
+    newest_first = select(ENTRIES).where(mine).order_by(ENTRIES.c.number.desc())
+    found = rows(page.db, newest_first.limit(1) if last else newest_first)[::-1]
     if any(page.seal.of_entry(row) != row["hash"] for row in found):
         raise page.damaged("what it says of applications was changed")
     return [row["policy_text"] for row in found]
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TableNote(Clause):
     """What a table tells about: its columns, as the rows have them.
 
-    `promises` says whether it keeps a criterion about the sensitive ones, and `again` that it was asked for although
+    `promises` says whether it keeps a criterion about the sensitive ones, and `again` that it was requested although
     other tables may tell about them.
     """
 
@@ -219,27 +217,24 @@ class TableNote(Clause):
         return [name for name in self.sensitive if self.promises and name in told]
 
     def check(self, page: Page, dataset: str) -> None:
-        """Refuse this table where it undoes what an earlier one promises, or an earlier one its own promise."""
         sums, earlier = page.sums(dataset), {}
         for column in dict.fromkeys([*self.sensitive, *self.public]):
-            for number, said in (sums.state(COLUMN, dataset, column) or {}).values():
-                earlier[number] = _read(said)
+            for number, document in (sums.state(COLUMN, dataset, column) or {}).values():
+                columns = {key: tuple(document[key]) for key in ("public", "sensitive")}
+                earlier[number] = TableNote(**{**document, **columns})
         check_alone(self, [earlier[number] for number in sorted(earlier)], dataset)
 
     def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
-        """Append what this table tells about."""
         words = f"published: {self}" + (", which promises a criterion" if self.promises else "")
-        return page.note(TABLE, dataset, analyst, None, (words, written(asdict(self))))
+        return page.note(TABLE, dataset, analyst, None, (words, canonical_json(asdict(self))))
 
     def __str__(self) -> str:
         return f"table of {', '.join(self.sensitive)}" + (f" by {', '.join(self.public)}" if self.public else "")
 
 
 def check_alone(new: TableNote, earlier: Sequence[TableNote], dataset: str) -> None:
-    """Refuse a table that undoes what an earlier one promises, or whose own promise an earlier one undoes."""
-    if new.again:
-        return
-    for old in earlier:
+    """Refuse a table that cancels what an earlier one promises, or whose own promise an earlier one cancels."""
+    for old in [] if new.again else earlier:
         undone, lost = old.undone_by(new), new.undone_by(old)
         if not undone and not lost:
             continue
@@ -256,7 +251,3 @@ def check_alone(new: TableNote, earlier: Sequence[TableNote], dataset: str) -> N
             fix="Nothing was charged and no row was opened. Use that table; or say again=True: then the criterion is "
             "promised no more, by neither of them, for groups that are in both.",
         )
-
-
-def _read(said: dict[str, Any]) -> TableNote:
-    return TableNote(**{**said, "public": tuple(said["public"]), "sensitive": tuple(said["sensitive"])})

@@ -6,22 +6,22 @@ Guarantee   A line that was raised to an epsilon was charged for it in the same 
             share a coin, and each file is paid for.
             Coins that were made for some files are used again only where the files hold the same bytes, or, of CSV
             files, the same and new lines at the end. Anything else is refused before it is charged, and so is a line
-            that was paid for or shown where the ledger does not say what its files held. Files that ended in a refusal,
-            so that nothing of them was shown, may be repaired.
+            that was paid for or shown where the ledger does not say what its files held. Files that ended in a refusal
+            may be repaired, because nothing of them was shown.
             With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it learns nothing about its secrets, and
             so nothing about the files.
 Assumes     Without a key, whoever may read the ledger may know its secrets; with them, a missing cell whose coin was
             kept is known to be a secret. So the ledger is guarded like the rows: its file is for its owner alone.
             Sources of one data set without a name (frames, queries, Spark) are one table: of two tables with the same
             keys, one would tell the coins of the other. Give two such tables a data set each, or rotate in between.
-            That files have changed between two releases may be told. Bytes are compared only where a file was touched:
-            its size, its times or its place on the disk differ. Frames, queries and Spark are not compared: a record
-            under its key must then not change, as `plan/plans/records.py` assumes.
+            It may be known that files have changed between two releases. Bytes are compared only where a file was
+            touched: its size, its times or its place on the disk differ. Frames, queries and Spark are not compared: a
+            record under its key must then not change, as `plan/plans/records.py` assumes.
 Why         Kept coins follow from one secret for each data set, never printed, and the names of a line
             (`plan/plans/records.py`) and of the source (`rows/files/table_files.py`). With a key the secret is
             HMAC-SHA-256 of a random text that the ledger keeps; seals are of other texts, so they tell nothing about
             it. Lines carry a mark of that secret and a seal, so that with a key nobody else can raise one; all rows are
-            under one seal, so that nobody can take one out or put one back (`ledger/chain.py`). A price is
+            under one seal, so that nobody can remove one or put one back (`ledger/chain.py`). A price is
             computed from what was read; if that has changed when it is charged, nothing is written and the
             price is computed again.
             A gap that is filled later, by the same coin, was a secret before: so files must hold what they held. Equal
@@ -50,26 +50,15 @@ from typing import Any, Final, Protocol
 from sqlalchemy import inspect, select
 
 from tacit.errors import DataRefused
-from tacit.ledger.chain import (
-    LedgerEntry,
-    amount_of,
-    at,
-    coin_seal,
-    content_seal,
-    line_seal,
-    mark_of,
-    secret_of,
-    short,
-    shown_name,
-)
+from tacit.ledger import chain
+from tacit.ledger.accounts import LINE
+from tacit.ledger.chain import COINS, CONTENTS, LINES, LedgerEntry, amount_of, line_key, mark_of
 from tacit.ledger.clauses import Clause
 from tacit.ledger.page import Book, Page
-from tacit.ledger.schema import COINS, CONTENTS, LINES
-from tacit.ledger.summed import LINE
 from tacit.noise.kept_coins import new_secret, secret_for
 
 _SIZE_BYTES: Final = 8
-_ASKED: Final = "asked"
+_PENDING: Final = "asked"
 _SHOWN: Final = "shown"
 _ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has its own coins, and is charged anew.'
 
@@ -79,106 +68,58 @@ class Content(Protocol):
 
     @property
     def stamp(self) -> str:
-        """What changes whenever one of the files is written or replaced."""
+        """A text that changes whenever one of the files is written or replaced."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many bytes each file has."""
 
     def digest(self, sizes: Sequence[int]) -> str | None:
-        """Return the digest of the files as they were when they had so many bytes; None if they were never so."""
+        """Return the digest of the files as they were when they had these sizes; None if they never had."""
 
 
 @dataclass(frozen=True, repr=False)
-class Kept:
-    """What is kept of the files of a line: marks of their stamp and their digest, and their sizes, hidden."""
+class ContentMarks:
+    """What a ledger stores of the files of a line: marks of their stamp and their digest, and their sizes, hidden."""
 
     stamp: str
     digest: str
     sizes: str
 
 
-NOTHING: Final = Kept("", "", "")  # nothing was shown yet
+NOTHING: Final = ContentMarks("", "", "")  # nothing was shown yet
 
 
 @dataclass(frozen=True, repr=False)
-class ShownContents:
-    """What the files of a line held when it was last shown, and what they hold for whoever is being shown it now."""
+class LineContents:
+    """What the files of a line held when it was last shown, and what they hold for a release under way."""
 
-    shown: Kept
-    asked: Kept | None = None
+    shown: ContentMarks = NOTHING
+    pending: ContentMarks | None = None
 
-
-def noted_now(content: Content, held: ShownContents, secret: bytes) -> Kept | None:
-    """Return what is to be noted of the files of a line, None if they hold what was shown; or refuse them."""
-    stamp = _mark(secret, "stamp", content.stamp)
-    last = held.asked or held.shown
-    if stamp == last.stamp:
-        return held.asked
-    if last != NOTHING:
-        before = content.digest(_sizes(last.sizes, last.digest, secret))
-        if before is None or _mark(secret, "digest", before) != last.digest:
-            raise DataRefused(
-                "the files must hold what they held when these records were last asked for, or CSV files more lines at "
-                "the end: coins are remembered for each key, so that a gap that is filled now would have been a secret",
-                fix=_ANEW,
-            )
-    sizes = content.sizes
-    digest = _mark(secret, "digest", content.digest(sizes) or "")
-    return Kept(stamp, digest, _hidden(sizes, digest, secret))
-
-
-def unknown_before() -> DataRefused:
-    """Return the refusal of files whose coins were used before, where nobody knows what they held then."""
-    return DataRefused(
-        "the files must be known to hold what they held when these records were last asked for, but the ledger does "
-        "not say what that was: an older Tacit wrote it, or it was taken out",
-        fix=_ANEW,
-    )
-
-
-def taken_back() -> DataRefused:
-    """Return the refusal to show what was asked of files that somebody else has asked for differently meanwhile."""
-    return DataRefused(
-        "the files must hold the same for everybody who asks for these records: others have asked meanwhile, when they "
-        "held something else",
-        fix="Ask again: what was paid for costs nothing more.",
-    )
-
-
-def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> dict[str, ShownContents]:
-    """Return what is noted of the files of lines, by their short names; refuse what somebody has changed."""
-    if page.is_older and not inspect(page.db).has_table(CONTENTS.name):
-        return {}
-    found: dict[str, dict[str, Kept]] = {}
-    for row in page.rows(CONTENTS, [(dataset, line, state) for line in lines for state in (_SHOWN, _ASKED)]).values():
-        if row["seal"] != content_seal(row, mark, page.seal):
-            raise page.damaged("what it says of files was changed")
-        found.setdefault(row["line"], {})[row["state"]] = Kept(row["stamp"], row["digest"], row["sizes"])
-    # what is asked for was never noted alone: a row is gone
-    if any(_SHOWN not in states for states in found.values()):
-        raise page.damaged("what it says of files was changed")
-    return {line: ShownContents(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
-
-
-def write_contents(page: Page, dataset: str, line: str, held: ShownContents, mark: str) -> None:
-    """Note what the files of a line held and hold."""
-    for state, kept in ((_SHOWN, held.shown), (_ASKED, held.asked)):
-        if kept is None:
-            page.drop(CONTENTS, (dataset, line, state))
-            continue
-        row = {"dataset": dataset, "line": line, "state": state}
-        row |= {"stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
-        page.put(CONTENTS, {**row, "seal": content_seal(row, mark, page.seal)})
+    def marks_of(self, content: Content, secret: bytes) -> ContentMarks | None:
+        """Return what is to be noted of the files of a line, None if they hold what was shown; or refuse them."""
+        stamp = _mark(secret, "stamp", content.stamp)
+        last = self.pending or self.shown
+        if stamp == last.stamp:
+            return self.pending
+        if last != NOTHING:
+            before = content.digest(_sizes(last.sizes, last.digest, secret))
+            if before is None or _mark(secret, "digest", before) != last.digest:
+                raise DataRefused(
+                    "the files must hold what they held when these records were last asked for, or CSV files more "
+                    "lines at the end: coins are remembered for each key, so that a gap that is filled now would have "
+                    "been a secret",
+                    fix=_ANEW,
+                )
+        sizes = content.sizes
+        digest = _mark(secret, "digest", content.digest(sizes) or "")
+        plain = b"".join(size.to_bytes(_SIZE_BYTES, "big") for size in sizes)
+        return ContentMarks(stamp, digest, _padded(plain, digest, secret).hex())
 
 
 def _mark(secret: bytes, what: str, text: str) -> str:
     return secret_for(secret, f"{what} {text}").hex()
-
-
-def _hidden(sizes: Sequence[int], digest: str, secret: bytes) -> str:
-    plain = b"".join(size.to_bytes(_SIZE_BYTES, "big") for size in sizes)
-    return _padded(plain, digest, secret).hex()
 
 
 def _sizes(sizes: str, digest: str, secret: bytes) -> list[int]:
@@ -192,16 +133,7 @@ def _padded(text: bytes, digest: str, secret: bytes) -> bytes:
 
 
 Reached = Mapping[str, Fraction]
-Contents = Mapping[str, Kept]
-
-
-@dataclass(frozen=True)
-class Due:
-    """One charge whose price may depend on what lines of coins have reached: its note, price, and what it raises."""
-
-    what: str
-    price: Callable[[Reached], Fraction]
-    lines: Reached = field(default_factory=dict)
+Contents = Mapping[str, ContentMarks]
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,25 +147,29 @@ class CoinState:
     reached: Reached
     entries: Mapping[str, int]
     source: str = ""
-    contents: Mapping[str, ShownContents] = field(default_factory=dict)
+    contents: Mapping[str, LineContents] = field(default_factory=dict)
     shown: frozenset[str] = frozenset()
 
     def secret_of(self, line: str) -> bytes:
         """Return the secret of one line."""
-        return secret_for(self.secret, at(self.source, line))
+        return secret_for(self.secret, chain.line_name(self.source, line))
 
-    def kept_now(self, content: Content, lines: Iterable[str]) -> dict[str, Kept]:
+    def contents_now(self, content: Content, lines: Iterable[str]) -> dict[str, ContentMarks]:
         """Return what is to be noted of the files of these lines before they are shown; refuse other rows.
 
-        Lines whose files hold what was shown of them are not there.
+        Lines whose files hold what was shown of them are left out.
         """
         found = {}
         for line in dict.fromkeys(lines):
             if (line in self.reached or line in self.shown) and line not in self.contents:
-                raise unknown_before()
+                raise DataRefused(
+                    "the files must be known to hold what they held when these records were last asked for, but the "
+                    "ledger does not say what that was: an older Tacit wrote it, or it was taken out",
+                    fix=_ANEW,
+                )
             secret = secret_for(self.secret, repr(("content", self.source, line)))
-            found[line] = noted_now(content, self.contents.get(line, ShownContents(NOTHING)), secret)
-        return {line: kept for line, kept in found.items() if kept is not None}
+            found[line] = self.contents.get(line, LineContents()).marks_of(content, secret)
+        return {line: marks for line, marks in found.items() if marks is not None}
 
     @property
     def mark(self) -> str:
@@ -241,19 +177,28 @@ class CoinState:
         return mark_of(self.secret, self.source)
 
 
-class StateMoved(Exception):
-    """Lines are no longer where they were when a price was worked out; leaves the transaction, which writes nothing."""
+@dataclass(frozen=True)
+class Due:
+    """One charge whose price may depend on what lines of coins have reached: its note, price, and what it raises."""
+
+    what: str
+    price: Callable[[Reached], Fraction]
+    lines: Reached = field(default_factory=dict)
 
 
 def prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[str, Fraction]]:
     """Return what each charge costs after those before it, and what the lines have reached afterwards."""
     after = dict(reached)
-    found = []
+    costs = []
     for one in due:
-        found.append(one.price(after))
+        costs.append(one.price(after))
         for line, epsilon in one.lines.items():
             after[line] = max(epsilon, after.get(line, Fraction(0)))
-    return found, after
+    return costs, after
+
+
+class StateMoved(Exception):
+    """Lines are no longer where they were when a price was worked out; leaves the transaction, which writes nothing."""
 
 
 class RaisedCoins(Clause):
@@ -278,16 +223,15 @@ class RaisedCoins(Clause):
             raise StateMoved
 
     def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
-        """Write how far the lines were paid for, and what their files hold."""
         before = self._before
         for line, epsilon in self._after.items():
             if before.reached.get(line) != epsilon:
-                row: dict[str, Any] = {"dataset": dataset, "line": short(before.source, line)}
+                row: dict[str, Any] = {"dataset": dataset, "line": line_key(before.source, line)}
                 row |= {"epsilon": str(epsilon), "entry": paid}
-                page.put(LINES, {**row, "seal": line_seal(row, before.mark, page.seal)})
-        for line, kept in self._contents.items():
-            held = before.contents.get(line, ShownContents(NOTHING))
-            _write(page, dataset, before, line, ShownContents(held.shown, kept))
+                page.put(LINES, {**row, "seal": chain.line_seal(row, before.mark, page.seal)})
+        for line, marks in self._contents.items():
+            shown = before.contents.get(line, LineContents()).shown
+            _write_contents(page, dataset, before, line, LineContents(shown, marks))
         return None
 
 
@@ -308,78 +252,59 @@ class OwnCoins:
         self._state = CoinState(self._state.secret, dict(after), {})
 
 
-class KeptCoins:
-    """The coins of all data sets of a ledger."""
+def begun_state(book: Book, dataset: str, lines: Sequence[str], source: str) -> CoinState:
+    """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+    # rows of an older Tacit are sealed before coins are made by them
+    found = book.read(lambda page: None if page.is_older else read_state(page, dataset, lines, source))
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def work(page: Page) -> CoinState | None:
+        if read_state(page, dataset, lines, source) is None:  # no other process was faster
+            new_coins(book, page, dataset)
+        return read_state(page, dataset, lines, source)
 
-    def state(self, dataset: str, lines: Sequence[str], source: str) -> CoinState:
-        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
-        # rows of an older Tacit are sealed before coins are made by them
-        found = self._book.read(lambda page: None if page.is_older else read_state(page, dataset, lines, source))
+    state = book.write(work) if found is None else found
+    assert state is not None  # noqa: S101 - it was begun
+    return state
 
-        def work(page: Page) -> CoinState | None:
-            if read_state(page, dataset, lines, source) is None:  # no other process was faster
-                self._begin(page, dataset)
-            return read_state(page, dataset, lines, source)
 
-        if found is None:
-            found = self._book.write(work)
-        assert found is not None  # noqa: S101 - it was begun
-        return found
+def paid_lines(page: Page, dataset: str) -> list[Fraction]:
+    """Return how far each line of a data set was paid for since it has its secret, over all sources.
 
-    def begun(self, dataset: str, lines: Sequence[str], source: str) -> CoinState | None:
-        """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
-        return self._book.read(lambda page: read_state(page, dataset, lines, source))
+    The lines' own seals are not checked: they depend on the names of sources, which a ledger does not store.
+    """
+    amounts = (amount_of(row["epsilon"]) for row in page.found(LINES, select(LINES).where(LINES.c.dataset == dataset)))
+    return [epsilon for epsilon in amounts if epsilon is not None]
 
-    def paid_lines(self, dataset: str) -> list[Fraction]:
-        """Return how far each line of a data set was paid for since it has its secret, over all sources.
 
-        The seals of lines' own are not looked at: they hang on the names of sources, which a ledger does not keep.
-        """
+def settle_contents(page: Page, dataset: str, before: CoinState, contents: Contents, *, shown: bool) -> None:
+    """Note that lines are shown with what their files held, or take that back where nobody was shown anything since.
 
-        def work(page: Page) -> list[Fraction]:
-            listed = page.found(LINES, select(LINES).where(LINES.c.dataset == dataset))
-            found = [amount_of(row["epsilon"]) for row in listed]
-            return [epsilon for epsilon in found if epsilon is not None]
+    Raises:
+        DataRefused: If lines are to be shown, and somebody else has taken that back.
+    """
+    now = read_state(page, dataset, contents, before.source)
+    if now is None or now.secret != before.secret:
+        return
+    for line, marks in contents.items():
+        noted = now.contents.get(line, LineContents())
+        if noted.pending == marks:
+            _write_contents(page, dataset, before, line, LineContents(marks if shown else noted.shown))
+        elif shown and noted.shown != marks:
+            raise DataRefused(
+                "the files must hold the same for everybody who asks for these records: others have asked meanwhile, "
+                "when they held something else",
+                fix="Ask again: what was paid for costs nothing more.",
+            )
 
-        return self._book.read(work)
 
-    def were_shown(self, dataset: str, before: CoinState, contents: Contents) -> None:
-        """Note that lines are shown with what their files held, or refuse that, if it was taken back."""
-
-        def work(page: Page) -> None:
-            for line, held in _held_now(page, dataset, before, contents).items():
-                if held.asked == contents[line]:
-                    _write(page, dataset, before, line, ShownContents(contents[line]))
-                elif held.shown != contents[line]:
-                    raise taken_back()
-
-        self._book.write(work)
-
-    def were_not_shown(self, dataset: str, before: CoinState, contents: Contents) -> None:
-        """Take back what files held that lines were asked for with, where nobody was shown anything since."""
-
-        def work(page: Page) -> None:
-            for line, held in _held_now(page, dataset, before, contents).items():
-                if held.asked == contents[line]:
-                    _write(page, dataset, before, line, ShownContents(held.shown))
-
-        self._book.write(work)
-
-    def rotate(self, dataset: str) -> None:
-        """Give a data set another secret."""
-        self._book.write(lambda page: self._begin(page, dataset))
-
-    def _begin(self, page: Page, dataset: str) -> None:
-        """Give a data set a new secret, which forgets every line."""
-        if page.seal.key is None:  # else the secret is not in the file
-            self._book.store.close_to_others()
-        for table in (LINES, CONTENTS):
-            page.drop_all(table, dataset)
-        secret = new_secret().hex()
-        page.put(COINS, {"dataset": dataset, "secret": secret, "seal": coin_seal(dataset, secret, page.seal)})
+def new_coins(book: Book, page: Page, dataset: str) -> None:
+    """Give a data set a new secret, which forgets every line."""
+    if page.seal.key is None:  # else the secret is not in the file
+        book.store.close_to_others()
+    for table in (LINES, CONTENTS):
+        page.drop_all(table, dataset)
+    secret = new_secret().hex()
+    page.put(COINS, {"dataset": dataset, "secret": secret, "seal": chain.coin_seal(dataset, secret, page.seal)})
 
 
 def read_state(page: Page, dataset: str, lines: Iterable[str], source: str = "") -> CoinState | None:
@@ -387,30 +312,46 @@ def read_state(page: Page, dataset: str, lines: Iterable[str], source: str = "")
     if page.is_older and not inspect(page.db).has_table(COINS.name):
         return None
     coin = page.rows(COINS, [(dataset,)]).get((dataset,))
-    secret = None if coin is None else secret_of(coin, page.seal)
+    secret = None if coin is None else chain.secret_of(coin, page.seal)
     if secret is None:
         return None
     state = CoinState(secret, {}, {}, source)
-    names = {short(source, line): line for line in lines}
+    names = {line_key(source, line): line for line in lines}
     reached, entries = {}, {}
     for row in page.rows(LINES, [(dataset, name) for name in names]).values():
         epsilon = amount_of(row["epsilon"])
-        if epsilon is not None and row["seal"] == line_seal(row, state.mark, page.seal):
+        if epsilon is not None and row["seal"] == chain.line_seal(row, state.mark, page.seal):
             reached[names[row["line"]]], entries[names[row["line"]]] = epsilon, int(row["entry"])
-    kept = read_contents(page, dataset, names, mark_of(secret))
+    contents = {names[name]: one for name, one in _read_contents(page, dataset, names, mark_of(secret)).items()}
     shown: frozenset[str] = frozenset()
     if not page.is_older:
-        shown = frozenset(line for line in names.values() if page.state(LINE, dataset, shown_name(line, state.mark)))
-    return CoinState(secret, reached, entries, source, {names[name]: one for name, one in kept.items()}, shown)
+        marked = {line: chain.shown_name(line, state.mark) for line in names.values()}
+        shown = frozenset(line for line, name in marked.items() if page.state(LINE, dataset, name))
+    return CoinState(secret, reached, entries, source, contents, shown)
 
 
-def _held_now(page: Page, dataset: str, before: CoinState, lines: Iterable[str]) -> dict[str, ShownContents]:
-    """Return what is noted of the files of lines now; nothing if they have got another secret meanwhile."""
-    now = read_state(page, dataset, lines, before.source)
-    if now is None or now.secret != before.secret:
+def _read_contents(page: Page, dataset: str, names: Iterable[str], mark: str) -> dict[str, LineContents]:
+    """Return what is noted of the files of lines, by their keys; refuse what somebody has changed."""
+    if page.is_older and not inspect(page.db).has_table(CONTENTS.name):
         return {}
-    return {line: now.contents.get(line, ShownContents(NOTHING)) for line in lines}
+    found: dict[str, dict[str, ContentMarks]] = {}
+    keys = [(dataset, name, state) for name in names for state in (_SHOWN, _PENDING)]
+    for row in page.rows(CONTENTS, keys).values():
+        if row["seal"] != chain.content_seal(row, mark, page.seal):
+            raise page.damaged("what it says of files was changed")
+        found.setdefault(row["line"], {})[row["state"]] = ContentMarks(row["stamp"], row["digest"], row["sizes"])
+    # what is pending was never noted alone: a row is gone
+    if any(_SHOWN not in states for states in found.values()):
+        raise page.damaged("what it says of files was changed")
+    return {name: LineContents(states[_SHOWN], states.get(_PENDING)) for name, states in found.items()}
 
 
-def _write(page: Page, dataset: str, before: CoinState, line: str, held: ShownContents) -> None:
-    write_contents(page, dataset, short(before.source, line), held, mark_of(before.secret))
+def _write_contents(page: Page, dataset: str, coins: CoinState, line: str, contents: LineContents) -> None:
+    for state, marks in ((_SHOWN, contents.shown), (_PENDING, contents.pending)):
+        key = (dataset, line_key(coins.source, line), state)
+        if marks is None:
+            page.drop(CONTENTS, key)
+            continue
+        row = dict(zip(("dataset", "line", "state"), key, strict=True))
+        row |= {"stamp": marks.stamp, "digest": marks.digest, "sizes": marks.sizes}
+        page.put(CONTENTS, {**row, "seal": chain.content_seal(row, mark_of(coins.secret), page.seal)})

@@ -23,25 +23,16 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, create_engine, event, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import LedgerError
-from tacit.ledger.address import Address, address_of, check_only_name, check_place, no_ledger
-from tacit.ledger.chain import NOTHING_BEFORE, Seal, Stored, node_seal
-from tacit.ledger.schema import (
-    FROM_THE_START,
-    HEAD,
-    METADATA,
-    OLDER_VERSIONS,
-    OURS,
-    SCHEMA_VERSION,
-    WANTED,
-    strange,
-)
+from tacit.ledger import chain
+from tacit.ledger.chain import HEAD, OURS, SCHEMA_VERSION, Seal, Stored
+from tacit.ledger.input import Address, address_of, check_only_name, check_place, no_ledger
 
 Result = TypeVar("Result")
 
@@ -82,15 +73,15 @@ class Store:
             raise
 
     def _begin_file(self) -> None:
-        """Begin a new file as one of its owner alone; what SQLite writes beside it is like it."""
+        """Make a new file that only its owner may read; what SQLite writes beside it is like it."""
         if self._address.file is not None and self._address.mode == "rwc":
-            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+            with suppress(OSError):  # it exists, or SQLite will say why it cannot be made
                 os.close(os.open(self._address.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
     def close_to_others(self) -> None:
         """Let nobody but its owner read or write the file from now on, if it is ours: it will hold a secret."""
         if self._address.file is not None and os.name == "posix":
-            with suppress(OSError):  # somebody else's, who keeps it as they like
+            with suppress(OSError):  # it belongs to somebody else, who decides
                 if stat.S_IMODE(self._address.file.stat().st_mode) & 0o077:
                     self._address.file.chmod(0o600)
 
@@ -157,7 +148,7 @@ class Store:
         return dict(row)
 
     def _refuse_strange(self, db: Connection) -> None:
-        if found := strange(db):
+        if found := chain.strange(db):
             raise LedgerError(
                 f"holds the {found}, which Tacit did not make and which could change sums, so nothing may be charged",
                 file=self.name,
@@ -201,7 +192,7 @@ class Store:
         if HEAD.name in present:
             version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
         # an older ledger lacks what came later; a lost head row is for `verify` to report
-        if missing := sorted((FROM_THE_START if version is None else WANTED.get(version, FROM_THE_START)) - present):
+        if missing := sorted(chain.WANTED.get(version or 0, chain.FROM_THE_START) - present):
             raise LedgerError(
                 f"is a half-written or damaged ledger: {', '.join(missing)} missing",
                 file=self.name,
@@ -212,7 +203,7 @@ class Store:
         return False
 
     def _check_version(self, version: object) -> None:
-        if version != SCHEMA_VERSION and version not in OLDER_VERSIONS:
+        if version != SCHEMA_VERSION and version not in chain.OLDER_VERSIONS:
             raise LedgerError(
                 f"was written by a newer Tacit: this one knows ledger version {SCHEMA_VERSION}",
                 given=version,
@@ -226,19 +217,21 @@ class Store:
                 db.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK)))
             if not self._is_new(db):  # another process was faster
                 return
-            METADATA.create_all(db)
-            root = node_seal({}, seal)
-            start = {"count": 0, "head": NOTHING_BEFORE, "seal": seal.of_head(count=0, head=NOTHING_BEFORE, rows=root)}
-            db.execute(insert(HEAD).values(id=1, version=SCHEMA_VERSION, key_mark=seal.of_key(), **start))
+            chain.METADATA.create_all(db)
+            head = {"count": 0, "head": chain.NOTHING_BEFORE}
+            head_seal = seal.of_head(**head, rows=chain.node_seal({}, seal))  # type: ignore[arg-type]
+            db.execute(
+                insert(HEAD).values(id=1, version=SCHEMA_VERSION, key_mark=seal.of_key(), seal=head_seal, **head)
+            )
 
         self.write(build)
 
     def _leave_write_ahead_log(self) -> None:
-        """Give a ledger of an older Tacit the rollback journal that all are kept with now. The mode stays in the file.
+        """Change a ledger of an older Tacit from a write-ahead log to a rollback journal; the file remembers the mode.
 
-        A write-ahead log lies beside one name of the file, and so do its locks; nor can it be read where nothing may
-        be written. Outside `_attempt`, since the mode cannot be changed inside a transaction. Who only may read goes
-        on as well as the file lets them.
+        A write-ahead log and its locks lie beside one name of the file, and it cannot be read where nothing may be
+        written. Outside `_attempt`, since the mode cannot be changed inside a transaction. A process that may only read
+        goes on as well as the file lets it.
         """
         file = self._address.file
         if file is None or self._address.mode == "ro" or not _has_write_ahead_log(file):
@@ -293,14 +286,15 @@ def streamed(db: Connection, statement: Select[Any]) -> Iterable[Stored]:
 
 def _engine(address: Address, *, wait_seconds: float, create: bool) -> Engine:
     # NullPool: every operation opens and closes its own connection, so nothing is shared across a fork or between
-    # threads and nothing is left open when a Ledger is dropped without close(). The price
-    # is about 2 ms per operation on PostgreSQL over a socket; releases are rare.
-    url = address.url
-    if address.file is None:
+    # threads and nothing is left open when a Ledger is dropped without close(). That costs about 2 ms per operation on
+    # PostgreSQL over a socket; releases are rare.
+    if address.url is not None:
         try:
             # Ten seconds to answer the phone, unless the URL says otherwise; the default is to wait for ever.
-            patience = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
-            return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED", connect_args=patience)
+            patience = {} if "connect_timeout" in address.url.query else {"connect_timeout": 10}
+            return create_engine(
+                address.url, poolclass=NullPool, isolation_level="READ COMMITTED", connect_args=patience
+            )
         except ImportError:
             raise LedgerError(
                 "PostgreSQL needs the package psycopg", file=address.name, fix="Run `pip install 'tacit[postgres]'`."
@@ -342,71 +336,71 @@ def is_busy(error: Exception) -> bool:
     return _code(error).startswith(_SQLITE_BUSY) or _code(error) in _POSTGRES_BUSY
 
 
+_REFUSALS: Final = (
+    (
+        "was locked by another process for {waited:g} seconds; nothing was written",
+        "Try again, or find the process that keeps a transaction open.",
+        ("busy", "55P03"),
+    ),
+    ("cannot be written to: the disk is full; nothing was changed", "Make room.", ("SQLITE_FULL", "53100")),
+    (
+        "is not an SQLite database, so it is no ledger",
+        "Name another file: Tacit will not write into this one.",
+        ("SQLITE_NOTADB",),
+    ),
+    ("is a damaged SQLite database", "Put the last good copy back.", ("SQLITE_CORRUPT",)),
+    (
+        "cannot be read yet: a change to it broke off, and undoing that needs somebody who may write",
+        "Let somebody with write permission run `tacit ledger verify` on it once.",
+        ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"),
+    ),
+    (
+        "may not be written to; nothing was changed",
+        "Ask for write permission.",
+        ("SQLITE_READONLY", "25006", "42501"),
+    ),
+    (
+        "cannot be opened: the file must be readable, and for a charge its folder writable",
+        "Check the permissions of both. A ledger of an older Tacit must be opened once by somebody who may write "
+        "before others can look at it.",
+        ("SQLITE_CANTOPEN",),
+    ),
+    (
+        "the disk refused ({words}); what was under way was not written",
+        "Check that there is room, that no limit on file sizes or quota is reached, and the disk itself.",
+        ("SQLITE_IOERR", "SQLITE_NOLFS"),
+    ),
+    (
+        "SQLite refused ({words}); nothing was written",
+        "Run `tacit ledger verify`; if the ledger is not sound, put the last good copy back.",
+        ("SQLITE",),
+    ),
+    (
+        "the database went away ({words}); what was under way was either written as a whole or not at all",
+        "Look at the last entries before trying again.",
+        ("lost",),
+    ),
+    (
+        "the database refused ({words})",
+        "Check the address, that the server is running and that this user may read and write there.",
+        ("",),
+    ),
+)  # rule and fix, by how the code of an error begins; the first that fits
+
+
 def refusal(error: Exception, address: Address, *, waited: float) -> LedgerError:
     """Return the sentence for an error of the database."""
-    code, name = _code(error), address.name
-    if is_busy(error) or code == "55P03":
-        return LedgerError(
-            f"was locked by another process for {waited:g} seconds; nothing was written",
-            file=name,
-            fix="Try again, or find the process that keeps a transaction open.",
-        )
-    if code == "SQLITE_FULL" or code == "53100" or (code.startswith("SQLITE_IOERR") and _is_full(address.file)):
-        return LedgerError("cannot be written to: the disk is full; nothing was changed", file=name, fix="Make room.")
-    if isinstance(_cause(error), sqlite3.Error):
-        return _sqlite_refusal(error, code, address)
-    if code in ("25006", "42501"):
-        return LedgerError("may not be written to; nothing was changed", file=name, fix="Ask for write permission.")
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    if lost:
-        return LedgerError(
-            f"the database went away ({_words(error)}); what was under way was either written as a whole or not at all",
-            file=name,
-            fix="Look at the last entries before trying again.",
-        )
-    return LedgerError(
-        f"the database refused ({_words(error)})",
-        file=name,
-        fix="Check the address, that the server is running and that this user may read and write there.",
-    )
-
-
-def _sqlite_refusal(error: Exception, code: str, address: Address) -> LedgerError:
-    name = address.name
-    if code == "SQLITE_NOTADB":
-        return LedgerError(
-            "is not an SQLite database, so it is no ledger",
-            file=name,
-            fix="Name another file: Tacit will not write into this one.",
-        )
-    if code.startswith("SQLITE_CORRUPT") or "decode to UTF-8" in str(_cause(error)):
-        return LedgerError("is a damaged SQLite database", file=name, fix="Put the last good copy back.")
-    if code in ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"):
-        return LedgerError(
-            "cannot be read yet: a change to it broke off, and undoing that needs somebody who may write",
-            file=name,
-            fix="Let somebody with write permission run `tacit ledger verify` on it once.",
-        )
-    if code.startswith("SQLITE_READONLY"):
-        return LedgerError("may not be written to; nothing was changed", file=name, fix="Ask for write permission.")
-    if code.startswith("SQLITE_CANTOPEN"):
-        return LedgerError(
-            "cannot be opened: the file must be readable, and for a charge its folder writable",
-            file=name,
-            fix="Check the permissions of both. A ledger of an older Tacit must be opened once by somebody who may "
-            "write before others can look at it.",
-        )
-    if code.startswith(("SQLITE_IOERR", "SQLITE_NOLFS")):
-        return LedgerError(
-            f"the disk refused ({_words(error)}); what was under way was not written",
-            file=name,
-            fix="Check that there is room, that no limit on file sizes or quota is reached, and the disk itself.",
-        )
-    return LedgerError(
-        f"SQLite refused ({_words(error)}); nothing was written",
-        file=name,
-        fix="Run `tacit ledger verify`; if the ledger is not sound, put the last good copy back.",
-    )
+    code = _code(error)
+    if is_busy(error):
+        code = "busy"
+    elif code.startswith("SQLITE_IOERR") and _is_full(address.file):
+        code = "SQLITE_FULL"
+    elif isinstance(_cause(error), sqlite3.Error):
+        code = "SQLITE_CORRUPT" if "decode to UTF-8" in str(_cause(error)) else code or "SQLITE"
+    elif isinstance(error, DBAPIError) and error.connection_invalidated:
+        code = code if code in ("25006", "42501", "53100", "55P03") else "lost"
+    rule, fix = next((rule, fix) for rule, fix, codes in _REFUSALS if code.startswith(codes))
+    return LedgerError(rule.format(waited=waited, words=_words(error)), file=address.name, fix=fix)
 
 
 def _words(error: Exception) -> str:

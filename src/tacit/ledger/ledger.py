@@ -28,33 +28,19 @@ from typing import Any, Self
 from sqlalchemy import select
 
 from tacit.errors import LedgerError, kind_of, sealed
-from tacit.ledger.accounts import (
-    Account,
-    Receipt,
-    Run,
-    RunningSum,
-    Statement,
-    holder_name,
-    policy_name,
-    stated,
-)
+from tacit.ledger import chain, coins
+from tacit.ledger.accounts import Account, Receipt, Run, RunningSum, Statement, holder_name, policy_name, statement_of
 from tacit.ledger.applications import Applications, Standing
-from tacit.ledger.chain import TOTAL, LedgerEntry, Seal, odd_run
+from tacit.ledger.chain import ACCOUNTS, ENTRIES, RUNS, TOTAL, LedgerEntry, Seal
 from tacit.ledger.clauses import Clause, Limits, last_standing, shown_before
-from tacit.ledger.coins import CoinState, Contents, KeptCoins
+from tacit.ledger.coins import CoinState, Contents
 from tacit.ledger.database import Store
-from tacit.ledger.input import (
-    Amount,
-    LedgerPolicy,
-    checked_key,
-    checked_policy,
-    exact_epsilon,
-)
+from tacit.ledger.input import Amount, checked_key, checked_policy, exact_epsilon
 from tacit.ledger.page import Book, Page
 from tacit.ledger.payment import LedgerRules, Payment
-from tacit.ledger.schema import ACCOUNTS, ENTRIES, RUNS
 from tacit.ledger.verification import Verification, verified
 from tacit.plan.leakage.shown import Shown
+from tacit.policy.policy import Policy
 
 __all__ = ["Account", "Ledger", "LedgerEntry", "Receipt", "Run", "Statement", "Verification", "exact_epsilon"]
 
@@ -100,7 +86,6 @@ class Ledger:
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
         self._rules = LedgerRules(self._store.name)
         self._book = Book(self._store, self._seal)
-        self._coins = KeptCoins(self._book)
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -123,7 +108,7 @@ class Ledger:
         dataset: str,
         epsilon: Amount,
         analyst: str | None = None,
-        policy: LedgerPolicy | None = None,
+        policy: Policy | None = None,
     ) -> LedgerEntry:
         """Add budget: to the data set's total, or with `analyst` to that analyst's cap within the total.
 
@@ -139,7 +124,7 @@ class Ledger:
         assert entry is not None  # noqa: S101 - only `only_first` grants nothing
         return entry
 
-    def grant_once(self, *, dataset: str, epsilon: Amount, policy: LedgerPolicy | None = None) -> LedgerEntry | None:
+    def grant_once(self, *, dataset: str, epsilon: Amount, policy: Policy | None = None) -> LedgerEntry | None:
         """Grant a total unless the data set has one, in one transaction; None if it had one.
 
         However many processes do this at once, one of them grants.
@@ -147,7 +132,7 @@ class Ledger:
         return self._grant(dataset, epsilon, None, policy, only_first=True)
 
     def _grant(
-        self, dataset: str, epsilon: Amount, analyst: str | None, policy: LedgerPolicy | None, *, only_first: bool
+        self, dataset: str, epsilon: Amount, analyst: str | None, policy: Policy | None, *, only_first: bool
     ) -> LedgerEntry | None:
         amount = exact_epsilon(epsilon, file=self._store.name)
         dataset, holder = self._book.dataset(dataset), self._book.analyst(analyst)
@@ -160,11 +145,7 @@ class Ledger:
                 return None
             if account is None:
                 self._rules.refuse_look_alikes(page, dataset, holder)
-            elif (
-                account.granted
-                and account.policy != fingerprint
-                and not self._may_stay_silent(page, account, fingerprint)
-            ):
+            elif account.granted and account.policy != fingerprint and not _may_omit(page, account, fingerprint):
                 raise LedgerError(
                     f"policy of a grant must be the one of the earlier grants to {holder_name(dataset, holder)}, "
                     f"which is {policy_name(account.policy)}",
@@ -196,7 +177,7 @@ class Ledger:
         dataset: str,
         epsilon: Amount,
         analyst: str | None = None,
-        policy: LedgerPolicy | None = None,
+        policy: Policy | None = None,
         what: str = "",
     ) -> Receipt:
         """Take `epsilon` from the data set's total and from the analyst's cap, if there is one; both or neither.
@@ -218,7 +199,7 @@ class Ledger:
         dataset: str,
         charges: Sequence[tuple[Amount, str]],
         analyst: str | None = None,
-        policy: LedgerPolicy | None = None,
+        policy: Policy | None = None,
         run: str | None = None,
         job: str = "",
         clauses: Sequence[Clause] = (),
@@ -243,7 +224,7 @@ class Ledger:
         """Refuse what clauses would refuse where they are charged, with the same sentence; nothing is written."""
         self._payment(dataset, None, clauses=clauses).check()
 
-    def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
+    def check_policies(self, *, dataset: str, policies: Sequence[Policy], analyst: str | None = None) -> None:
         """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
 
         Raises:
@@ -258,13 +239,14 @@ class Ledger:
     def coins(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState:
         """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret.
 
-        Each `source` has lines of its own; what has no name is the same source.
+        Each `source` has lines of its own; sources without a name are one source.
         """
-        return self._coins.state(self._book.dataset(dataset), lines, source)
+        return coins.begun_state(self._book, self._book.dataset(dataset), lines, source)
 
     def coins_begun(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState | None:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
-        return self._coins.begun(self._book.dataset(dataset), lines, source)
+        name = self._book.dataset(dataset)
+        return self._book.read(lambda page: coins.read_state(page, name, lines, source))
 
     def were_shown(self, *, dataset: str, kept: tuple[CoinState, Contents]) -> None:
         """Note that what was reserved is shown with what its files held, before it is handed out.
@@ -272,19 +254,23 @@ class Ledger:
         Raises:
             DataRefused: If somebody else has taken that back meanwhile; nothing may be shown then.
         """
-        self._coins.were_shown(self._book.dataset(dataset), *kept)
+        name = self._book.dataset(dataset)
+        self._book.write(lambda page: coins.settle_contents(page, name, *kept, shown=True))
 
     def were_not_shown(self, *, dataset: str, kept: tuple[CoinState, Contents]) -> None:
         """Take back what files held, after a refusal that showed nothing of them: they may be repaired."""
-        self._coins.were_not_shown(self._book.dataset(dataset), *kept)
+        name = self._book.dataset(dataset)
+        self._book.write(lambda page: coins.settle_contents(page, name, *kept, shown=False))
 
     def coin_lines(self, *, dataset: str) -> list[Fraction]:
         """Return the epsilon that each line of coins of a data set was paid for; a rotation forgets all of them."""
-        return self._coins.paid_lines(self._book.dataset(dataset))
+        name = self._book.dataset(dataset)
+        return self._book.read(lambda page: coins.paid_lines(page, name))
 
     def rotate_coins(self, *, dataset: str) -> None:
         """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""
-        self._coins.rotate(self._book.dataset(dataset))
+        name = self._book.dataset(dataset)
+        self._book.write(lambda page: coins.new_coins(self._book, page, name))
 
     def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> LedgerEntry | None:
         """Let limits on what applications learn hold for a data set from now on; None if the same hold already.
@@ -341,7 +327,7 @@ class Ledger:
 
         def work(page: Page) -> list[Run]:
             found = page.found(RUNS, select(RUNS).order_by(RUNS.c.first))
-            if any(odd_run(row) for row in found):
+            if any(chain.odd_run(row) for row in found):
                 raise page.damaged("what it says of a run cannot be read")
             return [Run(**row) for row in found]
 
@@ -376,17 +362,8 @@ class Ledger:
             for dataset, analyst in page.db.execute(granted):
                 if (dataset, analyst or TOTAL) not in sums:
                     raise page.damaged(f"the running sums of {holder_name(dataset, analyst)} are gone")
-            nothing = RunningSum()
             return [
-                Account(
-                    dataset=dataset,
-                    analyst=analyst or None,
-                    policy=account.policy,
-                    granted=account.granted,
-                    spent=account.spent,
-                    remaining=min(account.remaining, sums.get((dataset, TOTAL), nothing).remaining),
-                    policy_text=page.policy_text(account),
-                )
+                _account(page, dataset, analyst or None, account, sums.get((dataset, TOTAL), RunningSum()))
                 for (dataset, analyst), account in sums.items()
                 if account.granted
             ]
@@ -412,19 +389,10 @@ class Ledger:
 
         def work(page: Page) -> Statement:
             total = self._rules.total(page, name, page.accounts(name, None))
-            account = Account(
-                dataset=name,
-                analyst=None,
-                policy=total.policy,
-                granted=total.granted,
-                spent=total.spent,
-                remaining=total.remaining,
-                policy_text=page.policy_text(total),
-            )
-            said = stated(account, page.entries(name))
-            if sum(part.epsilon for part in said.parts) != total.spent:
+            statement = statement_of(_account(page, name, None, total, total), page.entries(name))
+            if sum(part.epsilon for part in statement.parts) != total.spent:
                 raise page.damaged(f"the charges to dataset {name!r} do not add up to what was spent of its total")
-            return said
+            return statement
 
         return self._book.read(work)
 
@@ -443,7 +411,20 @@ class Ledger:
         """
         return self._book.problem()
 
-    def _may_stay_silent(self, page: Page, account: RunningSum, fingerprint: str | None) -> bool:
-        """Say whether a grant may leave out the policy, because the account has got it from a charge."""
-        entry = page.policy_entry(account)
-        return fingerprint is None and entry is not None and entry.kind == "charge"
+
+def _may_omit(page: Page, account: RunningSum, fingerprint: str | None) -> bool:
+    """Say whether a grant may leave out the policy, because the account has got it from a charge."""
+    entry = page.entry_at(account.policy_entry)
+    return fingerprint is None and entry is not None and entry.kind == "charge"
+
+
+def _account(page: Page, dataset: str, analyst: str | None, sums: RunningSum, total: RunningSum) -> Account:
+    return Account(
+        dataset=dataset,
+        analyst=analyst,
+        policy=sums.policy,
+        granted=sums.granted,
+        spent=sums.spent,
+        remaining=min(sums.remaining, total.remaining),
+        policy_text=page.policy_text(sums),
+    )

@@ -22,55 +22,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    and_,
-    delete,
-    insert,
-    inspect,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, insert, inspect, or_, select, update
 
 from tacit.errors import LedgerError
-from tacit.ledger.accounts import RunningSum
-from tacit.ledger.chain import (
-    ACCOUNT_TYPES,
-    DEPTH,
-    ENTRY_TYPES,
-    LIMITS,
-    NOTHING_BEFORE,
-    SHOWN,
-    TABLE,
-    TAKEN_OVER,
-    TOTAL,
-    Key,
-    LedgerEntry,
-    Seal,
-    Stored,
-    Tree,
-    amount_of,
-    damage,
-    grown,
-    key_of,
-    listed,
-    node_seal,
-    nodes_above,
-    odd_field,
-    place_of,
-    row_seal,
-    unfit_head,
-    whole,
-    wrong_key,
-)
+from tacit.ledger import chain
+from tacit.ledger.accounts import UNREADABLE, InMemory, RunningSum, State, add_account, add_entry
+from tacit.ledger.chain import ACCOUNTS, DEPTH, ENTRIES, HEAD, SEALS, STATE, TOTAL, Key, LedgerEntry, Seal, Stored, Tree
 from tacit.ledger.database import Store, rows, streamed
-from tacit.ledger.input import checked_name, checked_note
-from tacit.ledger.schema import ACCOUNTS, ENTRIES, HEAD, METADATA, OLDER_VERSIONS, SCHEMA_VERSION, SEALS, STATE
-from tacit.ledger.summed import UNREADABLE, InMemory, State, add_account, add_entry, written
+from tacit.ledger.input import canonical_json, checked_name, checked_note
 from tacit.ledger.verification import sealed_places, verified
 
 # Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
@@ -92,7 +51,7 @@ class Page:
     @property
     def is_older(self) -> bool:
         """Whether an older Tacit wrote this ledger, and no seal covers its rows yet."""
-        return self.head.get("version") in OLDER_VERSIONS
+        return self.head.get("version") in chain.OLDER_VERSIONS
 
     @cached_property
     def _can_check(self) -> bool:
@@ -106,7 +65,7 @@ class Page:
     @cached_property
     def _has_key(self) -> bool:
         """Whether this ledger was written with the key given; refuse a mark that denies a key that fits."""
-        if not self.head or not wrong_key(self.head, self.seal):
+        if not self.head or not chain.wrong_key(self.head, self.seal):
             return True
         newest = rows(self.db, select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1))
         if any(self.seal.of_entry(row) == row["hash"] for row in newest):
@@ -121,33 +80,33 @@ class Page:
             self._tree[""] = {}
             for row in rows(self.db, select(SEALS).where(SEALS.c.under == "")):
                 self._tree[""][row["place"]] = row["seal"]
-        return node_seal(self._tree[""], self.seal)
+        return chain.node_seal(self._tree[""], self.seal)
 
     def rows(self, table: Table, keys: Iterable[Key]) -> dict[Key, Stored]:
         """Return the rows with these keys, those that are there; refuse what somebody has changed."""
-        asked, known = list(dict.fromkeys(keys)), self._read.setdefault(table.name, {})
-        if wanted := [key for key in asked if key not in known]:
-            there = {key_of(table, row): row for row in rows(self.db, select(table).where(_are(table, wanted)))}
-            found = {key: there.get(key) for key in wanted}
+        wanted, known = list(dict.fromkeys(keys)), self._read.setdefault(table.name, {})
+        if unread := [key for key in wanted if key not in known]:
+            there = {chain.key_of(table, row): row for row in rows(self.db, select(table).where(_are(table, unread)))}
+            found = {key: there.get(key) for key in unread}
             self._compare(table, found)
             known |= found
-        return {key: row for key in asked if (row := known[key]) is not None}
+        return {key: row for key in wanted if (row := known[key]) is not None}
 
-    def found(self, table: Table, asked: Select[Any]) -> list[Stored]:
+    def found(self, table: Table, statement: Select[Any]) -> list[Stored]:
         """Return the rows of a table that a select finds, for a report; refuse what somebody has changed or put in."""
         if self.is_older and not inspect(self.db).has_table(table.name):
             return []
-        there = rows(self.db, asked)
-        self._compare(table, {key_of(table, row): row for row in there})
+        there = rows(self.db, statement)
+        self._compare(table, {chain.key_of(table, row): row for row in there})
         return there
 
     def _compare(self, table: Table, found: Mapping[Key, Stored | None]) -> None:
         """Hold what was found under each key against its seal."""
-        places = {key: place_of(table, key) for key in found}
+        places = {key: chain.place_of(table, key) for key in found}
         self._load(places.values())
         for key, place in places.items() if self._can_check else ():
             row = found[key]
-            if self._tree[place[:DEPTH]].get(place) != (None if row is None else row_seal(table, row, self.seal)):
+            if self._tree[place[:DEPTH]].get(place) != (None if row is None else chain.row_seal(table, row, self.seal)):
                 raise self.damaged(f"a row of {table.name} was changed, taken out or put in")
 
     def entries(self, dataset: str | None = None) -> list[LedgerEntry]:
@@ -157,21 +116,23 @@ class Page:
         """
         last, listed = None, []
         for row in streamed(self.db, select(ENTRIES).order_by(ENTRIES.c.number)):
-            self._refuse(damage(row, last, self.seal) if self._has_key else None)
+            self._refuse(chain.damage(row, last, self.seal) if self._has_key else None)
             last = row
             if dataset in (None, row["dataset"]):
                 listed.append(self.entry(row))
         if self._has_key:
-            self._refuse(unfit_head(self.head, last, self.root(), self.seal) if self.head else ": the head row is gone")
+            self._refuse(
+                chain.unfit_head(self.head, last, self.root(), self.seal) if self.head else ": the head row is gone"
+            )
         return listed
 
     def _refuse(self, problem: str | None) -> None:
         if problem is not None:
-            raise self.damaged(problem.partition(": ")[2])  # without the kind of damage
+            raise self.damaged(problem.partition(": ")[2])  # without the kind of chain.damage
 
     def put(self, table: Table, row: dict[str, Any]) -> None:
         """Write a row, in the place of what was there under its key."""
-        self._take(table, key_of(table, row), row)
+        self._take(table, chain.key_of(table, row), row)
         self.db.execute(insert(table).values(**row))
 
     def drop(self, table: Table, key: Key) -> None:
@@ -182,25 +143,25 @@ class Page:
     def drop_all(self, table: Table, dataset: str) -> None:
         """Take all rows of a data set out."""
         for row in rows(self.db, select(table).where(table.c.dataset == dataset)):
-            self.drop(table, key_of(table, row))
+            self.drop(table, chain.key_of(table, row))
 
     def _take(self, table: Table, key: Key, new: Stored | None) -> None:
         """Take out what is there under a key, which must be what was written, for a new row or for none."""
         if self.rows(table, [key]):
             self.db.execute(delete(table).where(_are(table, [key])))
-        place = place_of(table, key)
+        place = chain.place_of(table, key)
         under = self._tree[place[:DEPTH]]
         under.pop(place, None)
         self._written[place] = None
         if new is not None:
-            under[place] = self._written[place] = row_seal(table, new, self.seal)
+            under[place] = self._written[place] = chain.row_seal(table, new, self.seal)
         self._read[table.name][key] = new
 
     def _load(self, places: Iterable[str]) -> None:
         """Read the nodes above places, and hold each against the one above it."""
         if not self._can_check:
             return
-        wanted = sorted({node for place in places for node in nodes_above(place)} - self._tree.keys(), key=len)
+        wanted = sorted({node for place in places for node in chain.nodes_above(place)} - self._tree.keys(), key=len)
         if not wanted:
             return
         found: Tree = {node: {} for node in wanted}
@@ -209,7 +170,7 @@ class Page:
                 found[row["under"]][row["place"]] = row["seal"]
         for node in wanted:
             under = self._tree[node] = found[node]
-            sealed = node_seal(under, self.seal)
+            sealed = chain.node_seal(under, self.seal)
             if node == "":
                 fits = self.head.get("seal") == self.seal.of_head(
                     count=self.head.get("count", 0), head=self.head.get("head", ""), rows=sealed
@@ -228,28 +189,28 @@ class Page:
             raise self.damaged("a sum in it cannot be read") from None
 
     def sums(self, dataset: str) -> State:
-        """Return where the sums of a data set are; of a ledger of an older Tacit, which has none, they are added up."""
+        """Return where the sums of a data set are; a ledger of an older Tacit has none, so they are added up."""
         if not self.is_older:
             return self
-        found = InMemory()
-        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([LIMITS, SHOWN, TABLE])
+        sums = InMemory()
+        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([chain.LIMITS, chain.SHOWN, chain.TABLE])
         try:
             for row in rows(self.db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number)):
-                add_entry(found, row)
+                add_entry(sums, row)
         except UNREADABLE:
             raise self.damaged("an entry in it cannot be read") from None
-        return found
+        return sums
 
     def set_state(self, kind: str, dataset: str, name: str, body: Any) -> None:
-        """Keep a sum."""
-        self.put(STATE, {"kind": kind, "dataset": dataset, "name": name, "body": written(body)})
+        """Store a sum."""
+        self.put(STATE, {"kind": kind, "dataset": dataset, "name": name, "body": canonical_json(body)})
 
     def close(self) -> None:
         """Seal all that was written, in the tree and in the head row."""
         if not self._written and not self._is_moved:
             return
         touched = {place[:DEPTH] for place in self._written}
-        changed = self._written | grown(self._tree, touched, self.seal)
+        changed = self._written | chain.reseal(self._tree, touched, self.seal)
         for some in _some(sorted(changed)):
             self.db.execute(delete(SEALS).where(SEALS.c.place.in_(some)))
         # a node hangs under the one with a digit less, a row under the last of them
@@ -265,29 +226,14 @@ class Page:
         self.db.execute(update(HEAD).where(HEAD.c.id == 1).values(count=count, head=head, seal=seal))
         self._written, self._is_moved = {}, False
 
-    def append(
-        self,
-        *,
-        kind: str,
-        dataset: str,
-        analyst: str | None,
-        epsilon: Fraction,
-        policy: str | None,
-        policy_text: str | None,
-        what: str,
-    ) -> LedgerEntry:
-        """Append an entry, and add it to what is summed up."""
+    def append(self, *, epsilon: Fraction, **fields: str | None) -> LedgerEntry:
+        """Append an entry, and add it to the sums; `fields` are all but its number, time and hashes."""
         row: dict[str, Any] = {
+            **fields,
+            "epsilon": str(epsilon),
             "number": self.head["count"] + 1,
             "time": datetime.now(UTC).isoformat(timespec="microseconds"),
-            "kind": kind,
-            "dataset": dataset,
-            "analyst": analyst,
-            "epsilon": str(epsilon),
-            "policy": policy,
-            "policy_text": policy_text,
-            "what": what,
-            "previous": self.head["head"] if self.head["count"] else NOTHING_BEFORE,
+            "previous": self.head["head"] if self.head["count"] else chain.NOTHING_BEFORE,
         }
         row["hash"] = self.seal.of_entry(row)
         self.db.execute(insert(ENTRIES).values(**row))
@@ -301,26 +247,19 @@ class Page:
     ) -> LedgerEntry:
         """Append an entry that spends nothing: its words, and the document that is read back."""
         what, document = noted
-        return self.append(
-            kind=kind,
-            dataset=dataset,
-            analyst=analyst,
-            epsilon=Fraction(0),
-            policy=fingerprint,
-            policy_text=document,
-            what=checked_note(what, file=self.file),
-        )
+        whose = {"kind": kind, "dataset": dataset, "analyst": analyst, "policy": fingerprint}
+        words = checked_note(what, file=self.file)
+        return self.append(**whose, epsilon=Fraction(0), policy_text=document, what=words)
 
     def move(self, dataset: str, analyst: str | None, new: RunningSum, *, is_new: bool = False) -> None:
         """Move the running sums of one account, in the transaction that wrote the entries."""
-        row: dict[str, Any] = {
-            "dataset": dataset,
-            "analyst": analyst or TOTAL,
-            "granted": self._sum_text(new.granted),
-            "spent": self._sum_text(new.spent),
-            "policy": new.policy,
-            "first_grant": new.policy_entry,
-        }
+        if any(amount.denominator >= 10**SUM_DIGITS for amount in (new.granted, new.spent)):
+            raise LedgerError(
+                f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits",
+                file=self.file,
+                fix="Nothing was written. Use an epsilon with a few decimals, such as 0.05.",
+            )
+        row = {"dataset": dataset, "analyst": analyst or TOTAL, **new.row()}
         self.put(ACCOUNTS, row)
         if is_new or (analyst and new.granted):
             add_account(self, row)
@@ -329,10 +268,6 @@ class Page:
         """Return the running sums of a data set's total and, if one is named, of an analyst."""
         found = self.rows(ACCOUNTS, [(dataset, TOTAL), (dataset, analyst or TOTAL)])
         return {row["analyst"]: self.running_sum(row) for row in found.values()}
-
-    def policy_entry(self, account: RunningSum) -> LedgerEntry | None:
-        """Return the entry that carries the policy of an account, None if there is none."""
-        return self.entry_at(account.policy_entry)
 
     def entry_at(self, number: int | None) -> LedgerEntry | None:
         """Return the entry with a number, None if there is none; refuse one that somebody has changed."""
@@ -343,24 +278,24 @@ class Page:
 
     def policy_text(self, account: RunningSum) -> str | None:
         """Return the policy that an account is counted under, None if there is none yet."""
-        entry = None if account.policy is None else self.policy_entry(account)
+        entry = None if account.policy is None else self.entry_at(account.policy_entry)
         return None if entry is None else entry.policy_text
 
     def entry(self, row: Stored) -> LedgerEntry:
         """Return an entry as it was stored, or say that it was changed."""
-        if odd_field(row, ENTRY_TYPES):
+        if chain.odd_field(row, ENTRIES):
             raise self.damaged("an entry in it cannot be read")
         return LedgerEntry(**{**row, "epsilon": self._fraction(row["epsilon"])})
 
     def running_sum(self, row: Stored) -> RunningSum:
         """Return a running sum as it was stored, or say that it was changed."""
-        if odd_field(row, ACCOUNT_TYPES):
+        if chain.odd_field(row, ACCOUNTS):
             raise self.damaged("a running sum in it cannot be read")
         granted, spent = self._fraction(row["granted"]), self._fraction(row["spent"])
         return RunningSum(granted, spent, row["policy"], row["first_grant"])
 
     def _fraction(self, text: str) -> Fraction:
-        amount = amount_of(text)
+        amount = chain.amount_of(text)
         if amount is None:
             raise self.damaged("an amount in it cannot be read", given=text)
         return amount
@@ -369,15 +304,6 @@ class Page:
         """Return the refusal of a ledger that somebody has changed."""
         fix = "Run `tacit ledger verify` and put the last good copy back."
         return LedgerError(f"is damaged: {why}", file=self.file, fix=fix, **given)
-
-    def _sum_text(self, amount: Fraction) -> str:
-        if amount.denominator >= 10**SUM_DIGITS:
-            raise LedgerError(
-                f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits",
-                file=self.file,
-                fix="Nothing was written. Use an epsilon with a few decimals, such as 0.05.",
-            )
-        return str(amount)
 
 
 def _are(table: Table, keys: Sequence[Key]) -> ColumnElement[bool]:
@@ -431,7 +357,7 @@ class Book:
         def work(page: Page) -> str | None:
             if page.is_older or not page.head:
                 return verified(page.db, self.seal)[0].problem
-            if why := wrong_key(page.head, self.seal):
+            if why := chain.wrong_key(page.head, self.seal):
                 return f"wrong key: {why}"
             return self._unfit(page)
 
@@ -439,12 +365,12 @@ class Book:
 
     def _unfit(self, page: Page) -> str | None:
         newest = select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1)
-        return unfit_head(page.head, next(iter(rows(page.db, newest)), None), page.root(), self.seal)
+        return chain.unfit_head(page.head, next(iter(rows(page.db, newest)), None), page.root(), self.seal)
 
     def _sound(self, db: Connection) -> Page:
         """Return a page with the head row, locked; refuse to write behind an entry that it does not fit."""
         page = Page(db, self.store.locked_head(db), self.seal, self.file)
-        if why := wrong_key(page.head, self.seal):
+        if why := chain.wrong_key(page.head, self.seal):
             raise LedgerError(
                 f"cannot be written to: {why}",
                 file=self.file,
@@ -459,17 +385,20 @@ class Book:
         verdict, sums = verified(old.db, self.seal)
         if verdict.problem is not None:
             raise self._unsound(verdict.problem)
-        METADATA.create_all(old.db)
+        chain.METADATA.create_all(old.db)
         if found := sums.rows():
             old.db.execute(insert(STATE), found)
-        tree = whole({place: seal for place, (seal, _) in sealed_places(old.db, self.seal).items()}, self.seal)
-        if nodes := listed(tree):
+        tree = chain.tree_over(
+            {place: seal for place, (seal, _) in sealed_places(old.db, self.seal).items()}, self.seal
+        )
+        nodes = [{"place": place, "under": node, "seal": one} for node in tree for place, one in tree[node].items()]
+        if nodes:
             old.db.execute(insert(SEALS), nodes)
-        old.db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=SCHEMA_VERSION))
-        page = Page(old.db, {**old.head, "version": SCHEMA_VERSION}, self.seal, self.file)
+        old.db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=chain.SCHEMA_VERSION))
+        page = Page(old.db, {**old.head, "version": chain.SCHEMA_VERSION}, self.seal, self.file)
         page.root()  # which was just written; the head row seals it with the next entry
         # after this entry the head row of the older Tacit fits no more, so that nobody can begin with other rows again
-        page.note(TAKEN_OVER, "", None, None, ("rows of an older Tacit, sealed as they stood", ""))
+        page.note(chain.TAKEN_OVER, "", None, None, ("rows of an older Tacit, sealed as they stood", ""))
         return page
 
     def _unsound(self, problem: str) -> LedgerError:

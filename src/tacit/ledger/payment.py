@@ -1,7 +1,7 @@
 """One payment: charges that are made together or not at all, with the rules and clauses that they must keep.
 
-Guarantee   `check` refuses what `pay` would refuse, with the same sentence: it is the same code, in a transaction that
-            writes nothing.
+Guarantee   `Payment.check` refuses what `pay` would refuse, with the same sentence: it is the same code, in a
+            transaction that writes nothing.
 Why         One transaction looks at everything before it writes anything: who may charge the accounts, their policies,
             their budgets, then each clause. Slow work is done while the ledger is not locked: clauses prepare, and
             policies are compared after a transaction has found that they must be.
@@ -22,23 +22,23 @@ from sqlalchemy import select
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, LedgerError, nearest
-from tacit.ledger.accounts import NotComparedYet, Receipt, RunningSum, holder_name, policy_name
-from tacit.ledger.chain import TOTAL
+from tacit.ledger.accounts import CAPPED, Receipt, RunningSum, holder_name, known_alike, policy_name
+from tacit.ledger.chain import ACCOUNTS, RUNS, TOTAL
 from tacit.ledger.clauses import Clause, OthersWereFaster
-from tacit.ledger.input import (
-    LONGEST_NAME,
-    Amount,
-    LedgerPolicy,
-    checked_note,
-    checked_policy,
-    exact_epsilon,
-    look_alike,
-)
+from tacit.ledger.input import LONGEST_NAME, Amount, checked_note, checked_policy, exact_epsilon, look_alike
 from tacit.ledger.page import Book, Page
-from tacit.ledger.schema import ACCOUNTS, RUNS
-from tacit.ledger.summed import CAPPED, known_alike
+from tacit.policy.policy import Policy
 
 Result = TypeVar("Result")
+
+
+class NotComparedYet(Exception):
+    """Two policies whose strength is not known yet; leaves the transaction so that nobody waits for the answer."""
+
+    def __init__(self, pair: tuple[str, str], text: str) -> None:
+        super().__init__()
+        self.pair = pair  # fingerprints: of the account, of the charge
+        self.text = text  # of the account's policy
 
 
 class LedgerRules:
@@ -49,7 +49,7 @@ class LedgerRules:
         # (policy of an account, policy of a charge) -> does the second cover the first?
         self._compared: dict[tuple[str, str], bool] = {}
 
-    def check_budget(self, who: str, account: RunningSum, amount: Fraction, *, given: Amount, dataset: str) -> None:
+    def check_budget(self, who: str, account: RunningSum, amount: Fraction, *, given: Any, dataset: str) -> None:
         """Refuse a charge that does not fit."""
         if amount <= account.remaining:
             return
@@ -65,7 +65,7 @@ class LedgerRules:
         self, who: str, account: RunningSum, fingerprint: str | None, text: Callable[[], str | None]
     ) -> None:
         """Refuse a charge under a policy that protects less than the account's, whose text is `text()`."""
-        if account.policy is None:
+        if account.policy in (None, fingerprint):
             return
         if fingerprint is None:
             raise LedgerError(
@@ -73,9 +73,7 @@ class LedgerRules:
                 file=self._file,
                 fix="Nothing was charged. Pass the policy that the release keeps, as in charge(.., policy=policy).",
             )
-        if fingerprint == account.policy:
-            return
-        pair = (account.policy, fingerprint)
+        pair = (str(account.policy), fingerprint)
         if pair not in self._compared:
             raise NotComparedYet(pair, text() or "")
         if not self._compared[pair]:
@@ -88,17 +86,17 @@ class LedgerRules:
                 "a release that protects more than the account asks is allowed, never less.",
             )
 
-    def compare(self, question: NotComparedYet, policy: LedgerPolicy) -> None:
+    def compare(self, question: NotComparedYet, policy: Policy) -> None:
         """Find out whether a policy covers that of an account, outside of any transaction."""
-        asked = question.pair[0]
+        fingerprint = question.pair[0]
         try:
             granted = type(policy).from_yaml(question.text)
-            unchanged = granted.fingerprint == asked
+            unchanged = granted.fingerprint == fingerprint
         except Exception:  # whatever a reader of files may raise, the sentence is the same
             unchanged = False
         if not unchanged:
             raise LedgerError(
-                f"the stored text of {policy_name(asked)} can no longer be read as that policy",
+                f"the stored text of {policy_name(fingerprint)} can no longer be read as that policy",
                 file=self._file,
                 fix="Run `tacit ledger verify`; if the ledger is sound, charge with the Tacit that wrote it, or give "
                 "the data set another name: where a policy names a person, other rows may count since then.",
@@ -106,27 +104,21 @@ class LedgerRules:
         self._compared[question.pair] = bool(policy.covers(granted))
 
     def total(self, page: Page, dataset: str, found: Mapping[str, RunningSum]) -> RunningSum:
-        """Return the total among the accounts that were found, or refuse a data set that nothing was granted to."""
+        """Return the total among the accounts that were found, or refuse a data set without one."""
         if TOTAL in found:
             return found[TOTAL]
-        raise self._no_budget(page, dataset)
-
-    def _no_budget(self, page: Page, dataset: str) -> LedgerError:
-        """Return the refusal of a data set that nothing was granted to, with the name that may have been meant."""
-        has_total = ACCOUNTS.c.analyst == TOTAL
-        known = list(
-            page.db.execute(select(ACCOUNTS.c.dataset).where(has_total).order_by(ACCOUNTS.c.dataset)).scalars()
-        )
-        command = self._grant_command(dataset)
+        totals = select(ACCOUNTS.c.dataset).where(ACCOUNTS.c.analyst == TOTAL).order_by(ACCOUNTS.c.dataset)
+        known = page.db.execute(totals).scalars()
         names = [name for name in known if isinstance(name, str) and len(name) <= LONGEST_NAME]
+        command = self._grant_command(dataset)
         if same := look_alike(dataset, names):
             fix = f"Did you mean {same!r}? A name has one spelling."
         else:
             fix = f"{nearest(dataset, names)} Or grant one: {command}." if names else f"Grant one: {command}."
-        return LedgerError("dataset has no budget in this ledger", given=dataset, file=self._file, fix=fix)
+        raise LedgerError("dataset has no budget in this ledger", given=dataset, file=self._file, fix=fix)
 
     def refuse_anonymous_charge(self, page: Page, dataset: str) -> None:
-        """Refuse a charge by nobody in particular where single analysts have caps."""
+        """Refuse a charge without an analyst where single analysts have caps."""
         if page.state(CAPPED, dataset, "") is not None:
             raise LedgerError(
                 f"analyst must be given: dataset {dataset!r} has caps for single analysts",
@@ -135,20 +127,17 @@ class LedgerRules:
             )
 
     def refuse_look_alikes(self, page: Page, dataset: str, analyst: str | None) -> None:
-        """Refuse a name that is new here and looks like one that is not."""
-        self._refuse_look_alike("dataset", dataset, known_alike(page, "", dataset))
-        if analyst is not None:
-            self._refuse_look_alike("analyst", analyst, known_alike(page, dataset, analyst))
-
-    def _refuse_look_alike(self, key: str, name: str, other: str | None) -> None:
-        if other is not None:
-            raise LedgerError(
-                f"looks like {other!r}, which is in this ledger, and would be an account of its own",
-                key=key,
-                given=name,
-                file=self._file,
-                fix=f"Nothing was written. Write {other!r} if that is meant, or choose a name that nobody mistakes.",
-            )
+        """Refuse a new name that looks like a known one."""
+        for key, whose, name in (("dataset", "", dataset), ("analyst", dataset, analyst)):
+            other = None if name is None else known_alike(page, whose, name)
+            if other is not None:
+                raise LedgerError(
+                    f"looks like {other!r}, which is in this ledger, and would be an account of its own",
+                    key=key,
+                    given=name,
+                    file=self._file,
+                    fix=f"Nothing was written. Write {other!r} if you mean it, or choose a name that nobody mistakes.",
+                )
 
     def _grant_command(self, dataset: str) -> str:
         return f"`tacit ledger grant {quote(self._file)} --dataset {quote(dataset)} --epsilon 1`"
@@ -167,10 +156,10 @@ class Payment:
         *,
         dataset: str,
         analyst: str | None,
-        policy: LedgerPolicy | None = None,
+        policy: Policy | None = None,
         charges: Sequence[tuple[Amount, str]] = (),
         clauses: Sequence[Clause] = (),
-        first: LedgerPolicy | None = None,
+        first: Policy | None = None,
     ) -> None:
         file = book.file
         self._book, self._rules = book, rules
@@ -199,20 +188,22 @@ class Payment:
     def _settled(
         self, transaction: Callable[[Callable[[Page], Result]], Result], work: Callable[[Page], Result]
     ) -> Result:
-        for clause in self._clauses:
-            clause.prepare(self._book, self._dataset)
+        self._prepare()
         while True:
             try:
                 return transaction(work)
-            except NotComparedYet as asked:
-                question = asked
+            except NotComparedYet as unknown:
+                question = unknown
             except OthersWereFaster:
-                for clause in self._clauses:
-                    clause.prepare(self._book, self._dataset)
+                self._prepare()
                 continue
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert self._policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, self._policy)
+
+    def _prepare(self) -> None:
+        for clause in self._clauses:
+            clause.prepare(self._book, self._dataset)
 
     def _accounts(self, page: Page) -> tuple[RunningSum, RunningSum | None]:
         """Return the total and the analyst's own account; refuse who may not charge them, and policies."""
@@ -247,9 +238,7 @@ class Payment:
 
     def _paid(self, page: Page, run: str | None, job: str) -> list[Receipt]:
         total, own = self._checked(page)
-        receipts: list[Receipt] = []
-        if self._charges:
-            receipts = self._charged(page, total, own)
+        receipts = self._charged(page, total, own) if self._charges else []
         last = receipts[-1].entry if receipts else None
         for clause in self._clauses:
             clause.note(page, self._dataset, self._holder, last)
@@ -263,17 +252,17 @@ class Payment:
         left = min(account.remaining for _, account in self._budgets(total, own))
         receipts: list[Receipt] = []
         for amount, note in self._charges:
-            pins = total.policy is None and self._fingerprint is not None
+            is_first = total.policy is None and self._fingerprint is not None
             entry = page.append(
                 kind="charge",
                 dataset=self._dataset,
                 analyst=self._holder,
                 epsilon=amount,
                 policy=self._fingerprint,
-                policy_text=self._text if pins else None,
+                policy_text=self._text if is_first else None,
                 what=note,
             )
-            if pins:
+            if is_first:
                 total = replace(total, policy=self._fingerprint, policy_entry=entry.number)
             left -= amount
             receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))

@@ -1,6 +1,6 @@
-"""A whole ledger looked at: the chain, all sums, and every row under its seal.
+"""A whole ledger examined: the chain, all sums, and every row under its seal.
 
-Guarantee   `verified` finds every entry and every row that was changed, taken out, put in, exchanged or put back from
+Guarantee   `verified` finds every entry and every row that was changed, removed, inserted, exchanged or put back from
             an earlier time, under the assumptions of `ledger/chain.py`, and sums that the entries do not add up to,
             whoever wrote them. Whatever type and length a field has, it ends with a verdict, in time that is linear in
             the ledger.
@@ -14,54 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, Table, inspect, select
 
-from tacit.ledger.chain import (
-    ACCOUNT_TYPES,
-    DEPTH,
-    ENTRY_TYPES,
-    LIMITS,
-    SHOWN,
-    TABLE,
-    TAKEN_OVER,
-    TOTAL,
-    WITHOUT_COST,
-    Seal,
-    Stored,
-    Tree,
-    amount_of,
-    content_seal,
-    damage,
-    key_of,
-    mark_of,
-    node_seal,
-    odd_field,
-    odd_run,
-    place_of,
-    row_seal,
-    secret_of,
-    unfit_head,
-    whole,
-    wrong_key,
-)
+from tacit.ledger import chain
+from tacit.ledger.accounts import UNREADABLE, InMemory, RunningSum, add_account, add_entry
+from tacit.ledger.chain import ACCOUNTS, COINS, CONTENTS, DEPTH, ENTRIES, HEAD, RUNS, SEALS, STATE, TOTAL, Seal, Stored
 from tacit.ledger.database import rows, streamed, tolerant
-from tacit.ledger.schema import (
-    ACCOUNTS,
-    COINS,
-    CONTENTS,
-    ENTRIES,
-    HEAD,
-    OLDER_VERSIONS,
-    RUNS,
-    SCHEMA_VERSION,
-    SEALED,
-    SEALS,
-    STATE,
-    strange,
-)
-from tacit.ledger.summed import UNREADABLE, InMemory, add_account, add_entry
 
 _NOT_SEALED = (
     "an older Tacit wrote it: no seal covers its coins, their lines, what is noted of files and of runs, so it cannot "
@@ -69,46 +28,75 @@ _NOT_SEALED = (
 )
 
 
+@dataclass(frozen=True)
+class Verification:
+    """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry.
+
+    `unknown` says what cannot be known of rows that an older Tacit wrote; empty where there are none.
+    """
+
+    ok: bool
+    entries: int
+    head: str
+    problem: str | None
+    unknown: str = ""
+
+
 def verified(db: Connection, seal: Seal) -> tuple[Verification, InMemory]:
     """Return the verdict on a ledger, and what its entries and accounts sum up to."""
     sums = InMemory()
     tolerant(db)
-    if found := strange(db):
-        return _unsound(f"changed: holds the {found}, which Tacit did not make"), sums
+    if found := chain.strange(db):
+        made_by_others = f"changed: holds the {found}, which Tacit did not make"
+        return Verification(ok=False, entries=0, head="", problem=made_by_others), sums
     heads = rows(db, select(HEAD).order_by(HEAD.c.id))
     head = heads[0] if heads else None
-    is_older = head is not None and head["version"] in OLDER_VERSIONS
-    tree: Tree = {"": {}}
+    is_older = head is not None and head["version"] in chain.OLDER_VERSIONS
+    tree: chain.Tree = {"": {}}
     if not is_older:
         for row in streamed(db, select(SEALS)):
             tree.setdefault(row["under"], {})[row["place"]] = row["seal"]
-    in_order = select(ENTRIES).order_by(ENTRIES.c.number)
-    root = None if is_older else node_seal(tree[""], seal)
-    verdict = examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), root, seal)
+    root = None if is_older else chain.node_seal(tree[""], seal)
+    verdict = _examined(db, head, root, seal)
     if not verdict.ok:
         return verdict, sums
-    if [(row["id"], row["version"] in (SCHEMA_VERSION, *OLDER_VERSIONS)) for row in heads] != [(1, True)]:
+    versions = (chain.SCHEMA_VERSION, *chain.OLDER_VERSIONS)
+    if [(row["id"], row["version"] in versions) for row in heads] != [(1, True)]:
         return replace(verdict, ok=False, problem="changed: the head row is not what Tacit writes"), sums
-    verdict = with_runs(verdict, rows(db, select(RUNS)) if inspect(db).has_table(RUNS.name) else [])
-    problem = verdict.problem or (None if is_older else _odd_row(db, tree, seal)) or _summed(db, sums)
-    if problem is None and not is_older:
-        problem = _other_sums(db, sums)
-    problem = problem or _changed_coins(db, seal)
+    problems: tuple[Callable[[], str | None], ...] = (
+        lambda: _odd_run(db, verdict.entries),
+        lambda: None if is_older else _odd_row(db, tree, seal),
+        lambda: _add_up(db, sums),
+        lambda: None if is_older else _other_sums(db, sums),
+        lambda: _changed_coins(db, seal),
+    )
+    problem = next((found for look in problems if (found := look())), None)
     return replace(verdict, ok=problem is None, problem=problem, unknown=_unknown(db, is_older=is_older)), sums
 
 
 def sealed_places(db: Connection, seal: Seal) -> dict[str, tuple[str, str]]:
     """Return the seal that each row should have, and its table, by its place."""
-    found = {}
-    for table in SEALED:
-        if inspect(db).has_table(table.name):
-            for row in streamed(db, select(table)):
-                found[place_of(table, key_of(table, row))] = (row_seal(table, row, seal), table.name)
-    return found
+    return {
+        chain.place_of(table, chain.key_of(table, row)): (chain.row_seal(table, row, seal), table.name)
+        for table in chain.SEALED
+        for row in _all_rows(db, table)
+    }
 
 
-def _odd_row(db: Connection, tree: Tree, seal: Seal) -> str | None:
-    """Return what of the sealed rows is not as it was written, or None."""
+def _all_rows(db: Connection, table: Table) -> Iterable[Stored]:
+    """Return all rows of a table, none if an older Tacit did not have it."""
+    return streamed(db, select(table)) if inspect(db).has_table(table.name) else ()
+
+
+def _odd_run(db: Connection, entries: int) -> str | None:
+    """Return what is wrong with what is noted of runs, each of entries that exist, or None."""
+    if any(chain.odd_run(row) or not 1 <= row["first"] <= row["last"] <= entries for row in _all_rows(db, RUNS)):
+        return "changed: what is noted of a run cannot be read"
+    return None
+
+
+def _odd_row(db: Connection, tree: chain.Tree, seal: Seal) -> str | None:
+    """Return which of the sealed rows is not as it was written, or None."""
     rows_now = sealed_places(db, seal)
     written = {place: one for node, under in tree.items() if len(node) == DEPTH for place, one in under.items()}
     for place, (one, table) in rows_now.items():
@@ -116,14 +104,14 @@ def _odd_row(db: Connection, tree: Tree, seal: Seal) -> str | None:
             return f"changed: a row of {table} was changed, put in or put back"
     if written.keys() != rows_now.keys():
         return "missing: a row that was sealed is gone"
-    expected = whole({place: one for place, (one, _) in rows_now.items()}, seal)
+    expected = chain.tree_over({place: one for place, (one, _) in rows_now.items()}, seal)
     return None if tree == expected else f"changed: the seals of rows in {SEALS.name}"
 
 
-def _summed(db: Connection, sums: InMemory) -> str | None:
-    """Sum everything up again; return what cannot be read, or None."""
-    summed = select(ENTRIES).where(ENTRIES.c.kind.in_([LIMITS, SHOWN, TABLE])).order_by(ENTRIES.c.number)
-    for row in streamed(db, summed):
+def _add_up(db: Connection, sums: InMemory) -> str | None:
+    """Add everything up again; return what cannot be read, or None."""
+    summed = select(ENTRIES).where(ENTRIES.c.kind.in_([chain.LIMITS, chain.SHOWN, chain.TABLE]))
+    for row in streamed(db, summed.order_by(ENTRIES.c.number)):
         try:
             add_entry(sums, row)
         except UNREADABLE:
@@ -135,26 +123,26 @@ def _summed(db: Connection, sums: InMemory) -> str | None:
 
 def _other_sums(db: Connection, sums: InMemory) -> str | None:
     """Return which sums of the ledger are not what its entries add up to, or None."""
-    expected = {(row["kind"], row["dataset"], row["name"]): row["body"] for row in sums.rows()}
-    found = {(row["kind"], row["dataset"], row["name"]): row["body"] for row in rows(db, select(STATE))}
-    if expected == found:
-        return None
+    expected, found = (
+        {(row["kind"], row["dataset"], row["name"]): row["body"] for row in listed}
+        for listed in (sums.rows(), rows(db, select(STATE)))
+    )
     odd = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+    if not odd:
+        return None
     return f"changed: the sums of {odd[0][0]} of dataset {odd[0][1][:200]!r} are not what the entries add up to"
 
 
 def _changed_coins(db: Connection, seal: Seal) -> str | None:
-    """Return what of coins and files does not fit its own seal, or None."""
-    if not inspect(db).has_table(COINS.name):
-        return None
+    """Return which note of coins or files does not fit its own seal, or None."""
     marks = {}
-    for coin in rows(db, select(COINS)):
-        secret = secret_of(coin, seal)
+    for coin in _all_rows(db, COINS):
+        secret = chain.secret_of(coin, seal)
         if secret is None:
             return f"changed: the coins of dataset {str(coin['dataset'])[:200]!r} do not fit their seal"
-        marks[coin["dataset"]] = mark_of(secret)
-    for row in rows(db, select(CONTENTS)) if inspect(db).has_table(CONTENTS.name) else ():
-        if row["seal"] != content_seal(row, marks.get(row["dataset"], ""), seal):
+        marks[coin["dataset"]] = chain.mark_of(secret)
+    for row in _all_rows(db, CONTENTS):
+        if row["seal"] != chain.content_seal(row, marks.get(row["dataset"], ""), seal):
             return "changed: what is noted of files does not fit its seal"
     return None
 
@@ -162,7 +150,7 @@ def _changed_coins(db: Connection, seal: Seal) -> str | None:
 def _unknown(db: Connection, *, is_older: bool) -> str:
     if is_older:
         return _NOT_SEALED
-    taken_over = select(ENTRIES.c.number).where(ENTRIES.c.kind == TAKEN_OVER).order_by(ENTRIES.c.number)
+    taken_over = select(ENTRIES.c.number).where(ENTRIES.c.kind == chain.TAKEN_OVER).order_by(ENTRIES.c.number)
     number = db.execute(taken_over).scalars().first()
     if number is None:
         return ""
@@ -172,68 +160,35 @@ def _unknown(db: Connection, *, is_older: bool) -> str:
     )
 
 
-def _unsound(problem: str) -> Verification:
-    return Verification(ok=False, entries=0, head="", problem=problem)
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry.
-
-    `unknown` says what cannot be known of rows that an older Tacit wrote; nothing where there are none.
-    """
-
-    ok: bool
-    entries: int
-    head: str
-    problem: str | None
-    unknown: str = ""
-
-
-def examined(
-    head: Stored | None,
-    entries: Callable[[], Iterable[Stored]],
-    accounts: Iterable[Stored],
-    rows: str | None,
-    seal: Seal,
-) -> Verification:
+def _examined(db: Connection, head: Stored | None, root: str | None, seal: Seal) -> Verification:
     """Walk the whole chain, then add the running sums up again.
 
-    Args:
-        head: The head row, or None if it is gone.
-        entries: Called for the entries in the order of their numbers; a second time only after damage was found.
-        accounts: The running sums as they are stored.
-        rows: The root of all rows that are no entries; None in a ledger of an older Tacit.
-        seal: The seal that the ledger was written with.
+    `root` is the root of all rows that are no entries; None in a ledger of an older Tacit.
     """
+
+    def entries() -> Iterable[Stored]:
+        return streamed(db, select(ENTRIES).order_by(ENTRIES.c.number))
+
     if head is None:
-        return Verification(
-            ok=False, entries=sum(1 for _ in entries()), head="", problem="missing: the head row is gone"
-        )
+        count = sum(1 for _ in entries())
+        return Verification(ok=False, entries=count, head="", problem="missing: the head row is gone")
 
     sums, problem, last, seen = AccountSums(), None, None, 0
     for row in entries():
         seen += 1
         if problem is None:
-            odd = odd_field(row, ENTRY_TYPES)
-            problem = damage(row, last, seal) or sums.add(row)
-            if problem is not None and last is None and (why := wrong_key(head, seal)):
+            is_odd = chain.odd_field(row, ENTRIES) is not None
+            problem = chain.damage(row, last, seal) or sums.add(row)
+            if problem is not None and last is None and (why := chain.wrong_key(head, seal)):
                 problem = f"wrong key: {why}"
-            elif problem is not None and not odd and row["number"] == (last["number"] + 1 if last else 1):
+            elif problem is not None and not is_odd and row["number"] == (last["number"] + 1 if last else 1):
                 problem = _moved(row, entries, seal) or problem
             last = row
-    if problem is None and (why := wrong_key(head, seal)):
+    if problem is None and (why := chain.wrong_key(head, seal)):
         # With no entry to try the key on, the mark decides; with entries that fit, the mark itself was changed.
         problem = f"wrong key: {why}" if last is None else "changed: the mark of the key in the head row"
-    problem = problem or unfit_head(head, last, rows, seal) or sums.differ_from(accounts)
+    problem = problem or chain.unfit_head(head, last, root, seal) or sums.differ_from(rows(db, select(ACCOUNTS)))
     return Verification(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
-
-
-def with_runs(verdict: Verification, runs: Iterable[Stored]) -> Verification:
-    """Return a verdict on sound entries after a look at what is noted of runs: each of entries that are there."""
-    if any(odd_run(row) or not 1 <= row["first"] <= row["last"] <= verdict.entries for row in runs):
-        return replace(verdict, ok=False, problem="changed: what is noted of a run cannot be read")
-    return verdict
 
 
 def _moved(row: Stored, entries: Callable[[], Iterable[Stored]], seal: Seal) -> str | None:
@@ -245,7 +200,7 @@ def _moved(row: Stored, entries: Callable[[], Iterable[Stored]], seal: Seal) -> 
     place = row["number"]
     if fits(row, place):
         return None
-    # A renumbered chain is as long as it was, less what was taken out: look as far again as there are entries. The
+    # A renumbered chain is as long as it was, less what was removed: look as far again as there are entries. The
     # numbers themselves may be anything by now.
     longest = 2 * sum(1 for _ in entries()) + 1
     origin = next((number for number in range(1, longest) if fits(row, number)), None)
@@ -260,54 +215,50 @@ class AccountSums:
     """What the accounts must hold, added up from the entries."""
 
     def __init__(self) -> None:
-        self._granted: dict[tuple[str, str], Fraction] = {}
-        self._spent: dict[tuple[str, str], Fraction] = {}
-        self._policy: dict[tuple[str, str], tuple[str | None, int]] = {}
+        self._sums: dict[tuple[str, str], RunningSum] = {}
 
     def add(self, row: Stored) -> str | None:
         """Add one entry; return what is wrong with it, or None."""
-        epsilon = amount_of(row["epsilon"])
+        epsilon = chain.amount_of(row["epsilon"])
         if epsilon is None:
             return f"changed: entry {row['number']} holds {_short(row['epsilon'])}, which is no epsilon"
-        dataset, analyst = row["dataset"], row["analyst"] or TOTAL
-        if row["kind"] in WITHOUT_COST:
+        if row["kind"] in chain.WITHOUT_COST:
             return f"changed: entry {row['number']} spends, and its kind does not" if epsilon else None
+        dataset, number = row["dataset"], row["number"]
+        total, account = (dataset, TOTAL), (dataset, row["analyst"] or TOTAL)
         if row["kind"] == "grant":
-            account = (dataset, analyst)
-            self._granted[account] = self._granted.get(account, Fraction(0)) + epsilon
-            self._policy.setdefault(account, (row["policy"], row["number"]))
+            before = self._sum(account)
+            after = replace(before, granted=before.granted + epsilon)
+            if before.policy_entry is None:
+                after = replace(after, policy=row["policy"], policy_entry=number)
+            self._sums[account] = after
             return None
         if row["policy_text"] is not None:  # the first charge under a policy to a total that had none
-            if self._policy.get((dataset, TOTAL), (None, 0))[0] is not None:
-                return f"changed: entry {row['number']} gives dataset {dataset!r} a second policy"
-            self._policy[dataset, TOTAL] = (row["policy"], row["number"])
-        for account in {(dataset, TOTAL), (dataset, analyst)}:
-            self._spent[account] = self._spent.get(account, Fraction(0)) + epsilon
-        total = (dataset, TOTAL)
-        if self._spent[total] > self._granted.get(total, Fraction(0)):
-            return f"changed: entry {row['number']} charges more than dataset {dataset!r} was granted before it"
+            if self._sum(total).policy is not None:
+                return f"changed: entry {number} gives dataset {dataset!r} a second policy"
+            self._sums[total] = replace(self._sum(total), policy=row["policy"], policy_entry=number)
+        for one in {total, account}:
+            self._sums[one] = replace(self._sum(one), spent=self._sum(one).spent + epsilon)
+        if self._sums[total].spent > self._sums[total].granted:
+            return f"changed: entry {number} charges more than dataset {dataset!r} was granted before it"
         return None
+
+    def _sum(self, account: tuple[str, str]) -> RunningSum:
+        return self._sums.get(account, RunningSum())
 
     def differ_from(self, accounts: Iterable[Stored]) -> str | None:
         """Return the first account whose running sums are not what the entries add up to, or None."""
         stored = {}
         for row in accounts:
-            if name := odd_field(row, ACCOUNT_TYPES):
+            if name := chain.odd_field(row, ACCOUNTS):
                 return f"changed: the running sums hold {_short(row[name])} as {name}, which Tacit does not write"
             stored[row["dataset"], row["analyst"]] = row
-        for account in sorted(self._granted.keys() | self._spent.keys() | stored.keys()):
+        for account in sorted(self._sums.keys() | stored.keys()):
             dataset, analyst = account
             who = f"dataset {dataset[:200]!r}" + (f", analyst {analyst[:200]!r}" if analyst else "")
-            policy, first = self._policy.get(account, (None, None))
-            expected = {
-                "granted": str(self._granted.get(account, Fraction(0))),
-                "spent": str(self._spent.get(account, Fraction(0))),
-                "policy": policy,
-                "first_grant": first,
-            }
             if account not in stored:
                 return f"changed: the running sums of {who} are gone"
-            for name, value in expected.items():
+            for name, value in self._sum(account).row().items():
                 if stored[account][name] != value:
                     return (
                         f"changed: the running sums of {who} hold {name} {str(stored[account][name])[:60]}, "

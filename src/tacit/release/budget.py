@@ -239,7 +239,7 @@ class Purse:
             self.leakage.check(plans, ledger, self._dataset, mark, opening=opening)
         if ledger is not None and coins is not None and self._content is not None:
             with found.kept("files", DataRefused):
-                coins.kept_now(self._content, lines)
+                coins.contents_now(self._content, lines)
         return found
 
     def _coins_so_far(self, lines: Iterable[str]) -> CoinState | None:
@@ -284,7 +284,7 @@ class Purse:
             while True:
                 asked = [*(line for one in due for line in one.lines), *lines]
                 coins = self._coin_state(asked)
-                kept = {} if self._content is None else coins.kept_now(self._content, asked)
+                kept = {} if self._content is None else coins.contents_now(self._content, asked)
                 costs, after = prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:

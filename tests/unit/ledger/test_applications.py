@@ -103,7 +103,7 @@ def test_a_release_that_would_tell_too_much_is_refused_before_it_is_charged(ledg
 def test_what_is_refused_at_no_cost_notes_nothing_of_its_files_either(ledger: tc.Ledger, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     before = ledger.coins(dataset="rooms", lines=["line"], source="a")
-    kept = RaisedCoins(before, {}, before.kept_now(FileContents([str(tmp_path / "a.csv")]), ["line"]))
+    kept = RaisedCoins(before, {}, before.contents_now(FileContents([str(tmp_path / "a.csv")]), ["line"]))
     for epsilon in (Fraction(4), THIRD):
         showing = RecordsShown((Shown("lighting", "arrival", epsilon),), limits())
         if epsilon > 1:

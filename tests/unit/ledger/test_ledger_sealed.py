@@ -20,11 +20,10 @@ from tests.older_ledgers import as_older
 import tacit as tc
 from tacit.ledger import clauses, page
 from tacit.ledger import database as store
-from tacit.ledger.chain import SHOWN, TABLE, place_of
+from tacit.ledger.chain import ACCOUNTS, METADATA, SHOWN, TABLE, place_of
 from tacit.ledger.clauses import RecordsShown, TableNote
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.page import Page
-from tacit.ledger.schema import ACCOUNTS, METADATA
 from tacit.plan.leakage.shown import Shown, ShownSoFar, apart, together
 
 KEY = "a key that nobody guesses, 0123456789abcdef"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import LedgerError, TacitError
+from tacit.ledger.chain import ACCOUNTS, ENTRIES, HEAD, RUNS
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.schema import ACCOUNTS, ENTRIES, HEAD, RUNS
 
 
 @pytest.fixture(autouse=True)

@@ -167,7 +167,7 @@ def test_of_two_processes_one_says_what_a_file_holds(ledger, tmp_path):
     lines = list(session.plan(asked(), 1).lines_asked)
     opened, source = tc.Ledger(ledger), repr([str(file.resolve())])
     before = opened.coins(dataset="d", lines=lines, source=source)
-    kept = before.kept_now(FileContents([str(file)]), lines)
+    kept = before.contents_now(FileContents([str(file)]), lines)
     session.release(asked(), epsilon=1)
     with pytest.raises(StateMoved):
         opened.reserve(dataset="d", charges=[], clauses=[RaisedCoins(before, {}, kept)])
@@ -308,7 +308,7 @@ def test_of_two_processes_none_shows_what_the_other_took_back_nor_takes_back_wha
 
     def its_kept():
         before = other.coins(dataset="d", lines=lines, source=source)
-        return before, before.kept_now(FileContents([str(file)]), lines)
+        return before, before.contents_now(FileContents([str(file)]), lines)
 
     (mine,) = session.reserve([plan])
     other.were_not_shown(dataset="d", kept=its_kept())
