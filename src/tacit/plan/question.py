@@ -1,9 +1,9 @@
 """The contract of a question: everything that one says about itself.
 
 A question is a small public object. It says what it is called and how job files write it, which attributes it looks at,
-and through which other questions it may be answered. A linear one is also measured as it is: it says what rows are
-counted for it, and how its answers respond when one record moves (`plan/measure/measured.py`). One module of
-`plan/questions/` holds all of that for one question; nothing outside asks which kind it is.
+and through which other questions it may be answered. A linear one can also be measured: it says what rows are counted
+for it, and how its answers respond when one record moves (`plan/measure/measured.py`). Nothing outside asks which kind
+a question is.
 """
 
 from __future__ import annotations
@@ -51,17 +51,27 @@ class Query(ABC):
     def __post_init__(self) -> None:
         settle(self)
 
-    @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
+        check_where(self.where, domain)
 
-    @abstractmethod
     def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
+        """Return every attribute that the query looks at; here those of its predicate."""
+        return columns_of(self.where)
 
-    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """Return what a job file writes below the keyword, without the predicate."""
+        return {}
+
+    @property
+    def word(self) -> str:
+        """The keyword by which a job file asks for this query."""
+        return self.keyword
+
     def document(self) -> Any:
         """Return what a job file says for this query."""
+        condition = {} if self.where is None else {"where": str(self.where)}
+        return {self.word: {**self.options(), **condition}}
 
     @abstractmethod
     def words(self, domain: Domain) -> str:
@@ -83,9 +93,8 @@ class Query(ABC):
 
     def among(self, people: Where) -> Query:
         """Return the same question about those of its people whom a predicate picks."""
-        asked: Any = self
-        both = people if self.where is None else self.where & people
-        restricted: Query = replace(asked, where=both)
+        query: Any = self
+        restricted: Query = replace(query, where=people if self.where is None else self.where & people)
         return restricted
 
     def unit_words(self, domain: Domain) -> str:
@@ -184,11 +193,6 @@ def resolve(query: Any, domain: Domain) -> Query:
 # ---- what the modules of questions share ----------------------------------------------------------------------------
 
 
-def as_plan_error(refusal: PolicyError, *, key: str = "") -> PlanError:
-    """Return what a policy refuses as what a plan refuses."""
-    return refusal.retold(PlanError, key=key)
-
-
 def read_where(given: Where | str | None) -> Where | None:
     """Return a predicate that was written as a text or built, or None."""
     return None if given is None else where(given)
@@ -199,7 +203,7 @@ def attribute_of(domain: Domain, name: str, keyword: str) -> Any:
     try:
         return domain.attribute(name, key=keyword)
     except PolicyError as refusal:
-        raise as_plan_error(refusal) from None
+        raise refusal.retold(PlanError) from None
 
 
 def check_where(predicate: Where | None, domain: Domain) -> None:
@@ -209,7 +213,7 @@ def check_where(predicate: Where | None, domain: Domain) -> None:
     try:
         predicate.compile(domain)
     except PolicyError as refusal:
-        raise as_plan_error(refusal) from None
+        raise refusal.retold(PlanError) from None
 
 
 def check_names(names: Sequence[Any], keyword: str) -> None:
@@ -231,11 +235,6 @@ def columns_of(predicate: Where | None) -> frozenset[str]:
     return frozenset() if predicate is None else predicate.columns()
 
 
-def with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:
-    """Return what a job file says, with the predicate if there is one."""
-    return said if predicate is None else {**said, "where": str(predicate)}
-
-
 def suffix(predicate: Where | None) -> str:
     """Return the predicate as it stands at the end of a query's name."""
     return "" if predicate is None else f" where {predicate}"
@@ -251,7 +250,7 @@ def position_of_end(attribute: Any, end: Any, key: str) -> int:
     try:
         return int(attribute.position(end))
     except PolicyError as refusal:
-        raise as_plan_error(refusal, key=key) from None
+        raise refusal.retold(PlanError, key=key) from None
 
 
 def position(domain: Domain, name: str, value: Any) -> int:

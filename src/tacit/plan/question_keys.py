@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
-from tacit.plan.question import as_plan_error
 from tacit.policy.keys import TEXT, TEXTS, Key, Keys, Schema
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
@@ -81,15 +80,16 @@ BY: Final = Key("by", TEXTS, "One answer for each cell of these attributes.")
 
 @dataclass(frozen=True)
 class Question:
-    """A word of job files: its keys, the first of which may be written alone; its reader; an example for audits.
+    """A word of job files: its keys, the first of which may be written alone; what asks it; an example for audits.
 
+    `ask` is called with the value of the first key (of `attributes`, with each name) and with the others by name.
     `shown` has lines of the docs table: what to write, and what it answers. Of `either`, exactly one key must be given.
     `by_group` tells whoever wants an answer for each group, where there is no key `by`, how to ask for it.
     """
 
     keyword: str
     keys: tuple[Key, ...]
-    read: Callable[[Mapping[str, Any]], Any]
+    ask: Callable[..., Any]
     example: Callable[[Policy], Any]
     shown: tuple[tuple[str, str], ...]
     either: tuple[str, ...] = ()
@@ -102,8 +102,8 @@ class Question:
 
     def reading(self, given: Any) -> Any:
         """Return the question that stands below the keyword, or refuse."""
-        names = [key.name for key in self.keys]
-        options = dict(given) if isinstance(given, Mapping) else {names[0]: given} if given is not None else {}
+        main, *_ = names = [key.name for key in self.keys]
+        options = dict(given) if isinstance(given, Mapping) else {main: given} if given is not None else {}
         for key in options:
             if key not in names:
                 fix = self.by_group if str(key) in _GROUPS and "by" not in names else nearest(str(key), names)
@@ -112,10 +112,11 @@ class Question:
             if key not in options:
                 fix = f"Add `{key}: ..` under `{self.keyword}:`."
                 raise PlanError(f"must say {key}", key=f"query.{self.keyword}", given=given, fix=fix)
+        first = [options.pop(main)] if main in options else []
         try:
-            return self.read(options)
+            return self.ask(*(names_of(*first) if main == "attributes" and first else first), **options)
         except PolicyError as refusal:
-            raise as_plan_error(refusal, key=f"query.{self.keyword}.{refusal.key}") from None
+            raise refusal.retold(PlanError, key=f"query.{self.keyword}.{refusal.key}") from None
 
     def schema(self) -> Schema:
         """Return the JSON schema of what stands below the keyword."""

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
-from tacit.plan.question import as_plan_error
 from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
@@ -109,7 +108,7 @@ def chosen_groups(table: PublishedTable, where: Any) -> npt.NDArray[np.bool_]:
     try:
         test = as_where(where).compile(domain)
     except PolicyError as refusal:
-        refused = as_plan_error(refusal, key="where")
+        refused = refusal.retold(PlanError, key="where")
     else:
         used = sorted({axis.name for axis, _ in test.atoms})
         places = table.groups.which[:, [public.index(name) for name in used]]

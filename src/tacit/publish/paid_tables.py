@@ -30,7 +30,6 @@ from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.measure.measured import CellCounts
-from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.policy.policy import Policy
 from tacit.publish.groups import (
@@ -81,7 +80,7 @@ def columns_for(source: Any, public: Any, sensitive: Any, values: Any) -> Column
             if domain.attribute(name, key="public").is_set:
                 raise PlanError("must have one value for each person", key="public", given=name, fix="Leave it out.")
     except PolicyError as refusal:
-        refused = as_plan_error(refusal)
+        refused = refusal.retold(PlanError)
     else:
         check_policy(policy, found)
         return found

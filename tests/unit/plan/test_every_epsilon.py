@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.plan import choose as choosing
 from tacit.plan.choose import choose
+from tacit.plan.plans import linear
 
 SIZES = (2, 5, 9, 20, 64, 300)
 EPSILONS = (
@@ -88,7 +88,7 @@ def test_a_fault_while_planning_says_that_nothing_was_charged(monkeypatch):
         return math.sqrt(-1)
 
     session = tc.Session(policy_of("within 2", 9), pd.DataFrame({"a": [0], "f": [True]}), budget=1)
-    monkeypatch.setattr(choosing, "every_plan", fails)
+    monkeypatch.setattr(linear, "every_plan", fails)
     for ask in (session.release, session.plan, session.explain):
         with pytest.raises(tc.InternalError) as fault:
             ask(tc.cumulative("a"), 1)

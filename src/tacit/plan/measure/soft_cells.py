@@ -41,7 +41,7 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.plan.measure.measured import CellCounts, Tally
-from tacit.plan.question import Linear, check_where, columns_of, in_words, suffix, with_where
+from tacit.plan.question import Linear, in_words, suffix
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -175,16 +175,16 @@ class SoftCells(Linear):
         found = shared_out(counted.reshape(self.shape), total).reshape(-1)
         return found, counted + (total - counted.sum()) / len(counted)
 
-    def check(self, domain: Domain) -> None:
-        check_where(self.where, domain)
+    @property
+    def word(self) -> str:
+        return "cells"
 
     def mentioned(self) -> frozenset[str]:
-        return frozenset(self.names) | columns_of(self.where)
+        return super().mentioned() | set(self.names)
 
-    def document(self) -> Any:
+    def options(self) -> dict[str, Any]:
         """Return the cells as plain data; job files ask for clusters, not for these."""
-        cells = [{"axis": one.axis.name, "cells": one.many, "ramp": one.ramp} for one in self.axes]
-        return {"cells": with_where({"axes": cells}, self.where)}
+        return {"axes": [{"axis": one.axis.name, "cells": one.many, "ramp": one.ramp} for one in self.axes]}
 
     def words(self, domain: Domain) -> str:
         return f"People by cells of {in_words(self.names)}"

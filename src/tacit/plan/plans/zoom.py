@@ -46,7 +46,7 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.plan.measure.soft_cells import AxisCells, SoftCellResponse, SoftCells, block_sums, of_totals
 from tacit.plan.plans.linear import LinearPlan, blur
-from tacit.plan.question import suffix, with_where
+from tacit.plan.question import suffix
 from tacit.plan.sensitivity.responses import Response
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -159,9 +159,9 @@ class Zoomed(SoftCells):
         """Return how the cells respond to moves: no more than if every cell were cut."""
         return SoftCellResponse(self._finer, 1, bound=True, cells=self.names)
 
-    def document(self) -> Any:
+    def options(self) -> dict[str, Any]:
         cells = [{"axis": one.axis.name, "cells": one.many} for one in self.axes]
-        return {"cells": with_where({"axes": cells, "cut": len(self.chosen), "times": self.times}, self.where)}
+        return {"axes": cells, "cut": len(self.chosen), "times": self.times}
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)

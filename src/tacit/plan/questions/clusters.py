@@ -43,14 +43,11 @@ from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
 from tacit.plan.question import (
     attribute_of,
     check_names,
-    check_where,
-    columns_of,
     in_words,
     read_where,
     suffix,
-    with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, first_attribute, names_of
+from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -117,10 +114,10 @@ class Clusters(Derived):
                 given=self.k,
                 fix="Lower it.",
             )
-        check_where(self.where, domain)
+        super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
-        return frozenset(self.names) | columns_of(self.where)
+        return super().mentioned() | set(self.names)
 
     def size(self, domain: Domain) -> int:
         """Return how many clusters there are."""
@@ -134,8 +131,8 @@ class Clusters(Derived):
         """Return what each coordinate is called in the data."""
         return tuple(column for name in self.names for column in domain[name].read_from(name))
 
-    def document(self) -> Any:
-        return {self.keyword: with_where({"attributes": list(self.names), "k": self.k}, self.where)}
+    def options(self) -> dict[str, Any]:
+        return {"attributes": list(self.names), "k": self.k}
 
     def words(self, domain: Domain) -> str:
         return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}"
@@ -434,7 +431,7 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
 CLUSTERS: Final = Question(
     "clusters",
     keys=(ATTRIBUTES, Key("k", POSITIVE, "How many centres.", required=True), WHERE),
-    read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),
+    ask=clusters,
     example=lambda policy: clusters(
         first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2
     ),

@@ -24,13 +24,10 @@ from tacit.plan.question import (
     Query,
     attribute_of,
     check_names,
-    check_where,
-    columns_of,
     in_words,
     position,
     read_where,
     suffix,
-    with_where,
 )
 from tacit.plan.question_keys import (
     ATTRIBUTES,
@@ -39,7 +36,6 @@ from tacit.plan.question_keys import (
     Question,
     first_attribute,
     first_predicate,
-    names_of,
 )
 from tacit.plan.sensitivity.cells import CellTables, cell_labels, cells_of, everybody, is_items
 from tacit.plan.sensitivity.exact_totals import directions, exact_groups, finest_groups
@@ -58,21 +54,11 @@ class Count(Linear):
     where: Where | None = None
     keyword: ClassVar[str] = "count"
 
-    def check(self, domain: Domain) -> None:
-        check_where(self.where, domain)
-
-    def mentioned(self) -> frozenset[str]:
-        return columns_of(self.where)
-
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
         return 1
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         return {"count of": [str(self.where) if self.where is not None else "everyone"]}
-
-    def document(self) -> Any:
-        return {self.keyword: with_where({}, self.where)}
 
     def words(self, domain: Domain) -> str:
         return "Number of people"
@@ -81,14 +67,12 @@ class Count(Linear):
         return (CellCounts((), self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the number of people."""
         return np.asarray(tallied[0], dtype=np.int64).reshape(1)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
         return np.ones(1, dtype=np.int64)
 
     def response(self, domain: Domain) -> Response:
-        """Return how the answer responds to moves."""
         return everybody().response(domain)
 
     def __str__(self) -> str:
@@ -103,7 +87,7 @@ def count(where_picked: Where | str | None = None, *, where: Where | str | None 
 COUNT: Final = Question(
     "count",
     keys=(WHERE,),
-    read=lambda said: count(said.get("where")),
+    ask=count,
     example=lambda policy: count(first_predicate(policy)),
     shown=(('`count`, or `{count: "age < 18"}`', "how many people"),),
     by_group=IN_A_HISTOGRAM,
@@ -138,14 +122,16 @@ class Marginals(CellTables, Linear, LineEntries):
                 raise PlanError(
                     "must name different attributes", key="histogram", given=list(names), fix="Remove the second one."
                 )
-        check_where(self.where, domain)
+        super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
-        return frozenset(name for names in self.sets for name in names) | columns_of(self.where)
+        return super().mentioned().union(*self.sets)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about; None where a histogram does not mention one."""
-        # one histogram has its columns as they were asked for, several those of the domain
+        """Return the columns; None where a histogram does not mention an attribute.
+
+        One histogram has its columns in the order of its attributes, several in that of the domain.
+        """
         if len(self.sets) == 1:
             return {**cell_labels(self.sets[0], domain)}
         values = {name: domain[name].every_cell() for names in self.sets for name in names}
@@ -157,13 +143,16 @@ class Marginals(CellTables, Linear, LineEntries):
             if name in values
         }
 
-    def document(self) -> Any:
+    @property
+    def word(self) -> str:
+        return "histogram" if len(self.sets) == 1 else self.keyword
+
+    def options(self) -> dict[str, Any]:
         if len(self.sets) == 1:
-            return {"histogram": with_where({"attributes": list(self.sets[0])}, self.where)}
+            return {"attributes": list(self.sets[0])}
         if self.ways is not None:
-            names = list(dict.fromkeys(name for names in self.sets for name in names))
-            return {self.keyword: with_where({"attributes": names, "ways": self.ways}, self.where)}
-        return {self.keyword: with_where({"sets": [list(names) for names in self.sets]}, self.where)}
+            return {"attributes": list(dict.fromkeys(itertools.chain(*self.sets))), "ways": self.ways}
+        return {"sets": [list(names) for names in self.sets]}
 
     def words(self, domain: Domain) -> str:
         if len(self.sets) == 1:
@@ -171,9 +160,9 @@ class Marginals(CellTables, Linear, LineEntries):
             if self.is_items(domain):
                 return f"People by item of {names[0]}"
             return f"People by {in_words(names)}"
-        ways = {len(names) for names in self.sets}
-        kind = {1: "single attributes", 2: "pairs of attributes"}.get(next(iter(ways)), "sets of attributes")
-        return f"People by {kind if len(ways) == 1 else 'sets of attributes'}"
+        lengths = tuple({len(names) for names in self.sets})
+        kinds = {(1,): "single attributes", (2,): "pairs of attributes"}
+        return f"People by {kinds.get(lengths, 'sets of attributes')}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
         """Return the plan with the smallest expected error: with one noise for all tables, or one for each."""
@@ -187,7 +176,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return tuple(CellCounts(names, self.where) for names in self.sets)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return all cells, one table after the other."""
         return np.concatenate([np.asarray(table, dtype=np.int64).reshape(-1) for table in tallied])
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
@@ -211,24 +199,21 @@ class Marginals(CellTables, Linear, LineEntries):
         return exact_groups(self, policy) if policy.per_person == 1 else None
 
     def finest_groups(self, policy: Policy) -> list[Ints] | None:
-        """Return the same, with cells that no edge changes alone."""
         return finest_groups(self, policy) if policy.per_person == 1 else None
 
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
         return directions(self, policy)
 
     def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
-        """Return the attributes of each table; items are in no table, since a person may have several."""
+        """Return the attributes of each table; items have none, since a person may have several."""
         return () if self.is_items(domain) else self.sets
 
     def running(self, entries: Floats) -> Floats:
-        """Return the counts at or below each cell of a single histogram."""
         return np.cumsum(entries)
 
     def line_errors(
         self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
     ) -> LineErrors | None:
-        """Return how far sums of neighbouring noisy cells are off, after exact totals are used."""
         if noise.is_joint:
             return None  # dependent entries: sums are not predicted, so this strategy is not taken
         return NoisyCells(noise, self.size(domain), None if groups is None else blocks_of(groups[0]))
@@ -250,7 +235,6 @@ class MarginalsOf(Query):
     keyword: ClassVar[str] = "marginals"
 
     def resolved(self, domain: Domain) -> Marginals:
-        """Return the sets of attributes, checked."""
         names = self.names or tuple(name for name in domain if not is_items(domain[name]))
         for name in names:
             attribute_of(domain, name, self.keyword)
@@ -271,17 +255,16 @@ class MarginalsOf(Query):
 
     def mentioned(self) -> frozenset[str]:
         """Return the attributes that are named; without any, all of a domain's are meant."""
-        return frozenset(self.names) | columns_of(self.where)
+        return super().mentioned() | set(self.names)
 
-    def document(self) -> Any:
+    def options(self) -> dict[str, Any]:
         named = {"attributes": list(self.names)} if self.names else {}
-        return {self.keyword: with_where({**named, "ways": self.ways}, self.where)}
+        return {**named, "ways": self.ways}
 
     def words(self, domain: Domain) -> str:
         return self.resolved(domain).words(domain)
 
     def plan(self, policy: Policy, epsilon: Any) -> Any:
-        """Return the plan of the sets that the domain makes of it."""
         return self.resolved(policy.domain).plan(policy, epsilon)
 
     @property
@@ -349,7 +332,7 @@ def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
 HISTOGRAM: Final = Question(
     "histogram",
     keys=(ATTRIBUTES, WHERE),
-    read=lambda said: histogram(*names_of(said["attributes"]), where=said.get("where")),
+    ask=histogram,
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
     by_group=IN_A_HISTOGRAM,
@@ -362,12 +345,7 @@ MARGINALS: Final = Question(
         Key("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
         WHERE,
     ),
-    read=lambda said: marginals(
-        *names_of(said.get("attributes", [])),
-        ways=said.get("ways", WAYS),
-        sets=said.get("sets"),
-        where=said.get("where"),
-    ),
+    ask=marginals,
     example=_every_plain,
     shown=(
         ("`{marginals: {attributes: [a, b, c], ways: 2}}`", "the histograms of all pairs"),

@@ -22,12 +22,9 @@ from tacit.plan.question import (
     LARGEST_RELEASE,
     Linear,
     attribute_of,
-    check_where,
-    columns_of,
     position,
     read_where,
     suffix,
-    with_where,
 )
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
@@ -55,10 +52,13 @@ class OnALine(Linear):
 
     def check(self, domain: Domain) -> None:
         check_ordered(domain, self.name, self.keyword)
-        check_where(self.where, domain)
+        super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
-        return columns_of(self.where) | {self.name}
+        return super().mentioned() | {self.name}
+
+    def options(self) -> dict[str, Any]:
+        return {"attribute": self.name}
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         return (CellCounts((self.name,), self.where),)
@@ -84,14 +84,12 @@ class OnALine(Linear):
         return exact_cumulative(self.name, self.where, policy) if policy.per_person == 1 else None
 
     def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
-        """Return the ways to measure the line."""
         from tacit.plan.measure.line_strategies import line_strategies
 
         runs = self.workload(policy.domain)
         return line_strategies(self.running_counts(), self.name, self.where, policy, epsilon, runs)
 
     def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
         refuse_several_rows(self, policy)
 
 
@@ -125,20 +123,15 @@ class Cumulative(OnALine, LineEntries):
     entry_words: ClassVar[tuple[str, str]] = ("a running count", "running counts")
 
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
         return domain[self.name].size
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         return {f"{self.name} up to": domain[self.name].every_cell()}
 
-    def document(self) -> Any:
-        return {self.keyword: with_where({"attribute": self.name}, self.where)}
-
     def words(self, domain: Domain) -> str:
         return f"People with {self.name} up to each value"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the counts up to each value."""
         return np.cumsum(tallied[0], dtype=np.int64)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
@@ -167,14 +160,12 @@ class Cumulative(OnALine, LineEntries):
     def line_errors(
         self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
     ) -> LineErrors | None:
-        """Return how far differences of two noisy counts are off."""
         if noise.is_joint and not noise.is_even:
             return None  # dependent entries: sums are not predicted, so this strategy is not taken
         noisy = np.ones(self.size(domain), dtype=np.bool_) if fixed is None else ~fixed
         return NoisyCounts(noise, noisy)
 
     def runs(self, domain: Domain) -> tuple[Ints, Ints]:
-        """Return the runs from the first position on."""
         high = np.arange(domain[self.name].size, dtype=np.int64)
         return np.zeros_like(high), high
 
@@ -211,7 +202,7 @@ def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:
 CUMULATIVE: Final = Question(
     "cumulative",
     keys=(ATTRIBUTE, WHERE),
-    read=lambda said: cumulative(said["attribute"], where=said.get("where")),
+    ask=cumulative,
     example=lambda policy: cumulative(first_attribute(policy, "cumulative", has_order)),
     shown=(("`{cumulative: age}`", "for each value, people with at most that"),),
 )

@@ -201,7 +201,7 @@ def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None =
 MEAN: Final = Question(
     "mean",
     keys=(ATTRIBUTE, BY, WHERE),
-    read=lambda said: mean(said["attribute"], by=said.get("by", ()), where=said.get("where")),
+    ask=mean,
     example=lambda policy: mean(first_attribute(policy, "mean", can_be_added_up)),
     shown=(("`{mean: income}`, or `{mean: {attribute: income, by: sex}}`", "the mean of a number, of all or by cell"),),
 )
@@ -407,7 +407,7 @@ def variance(name: str, by: str | Iterable[str] = (), *, where: Where | str | No
 VARIANCE: Final = Question(
     "variance",
     keys=(ATTRIBUTE, BY, WHERE),
-    read=lambda said: variance(said["attribute"], by=said.get("by", ()), where=said.get("where")),
+    ask=variance,
     example=lambda policy: variance(first_attribute(policy, "variance", can_be_added_up)),
     shown=(
         (

@@ -20,7 +20,7 @@ from tacit.amounts import as_fraction, shown
 from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import attribute_of, check_where, read_where, suffix, with_where
+from tacit.plan.question import attribute_of, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals, can_be_added_up, first_attribute
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
@@ -53,12 +53,10 @@ class Quantiles(Derived):
         return Cumulative(self.name, self.where)
 
     def check(self, domain: Domain) -> None:
-        key = "median" if self.shares == (HALF,) else self.keyword
-        if not can_be_added_up(attribute_of(domain, self.name, key)):
-            raise PlanError(
-                "must be declared as integers or decimals", key=key, given=self.name, fix="Ask for `cumulative`."
-            )
-        check_where(self.where, domain)
+        if not can_be_added_up(attribute_of(domain, self.name, self.word)):
+            rule = "must be declared as integers or decimals"
+            raise PlanError(rule, key=self.word, given=self.name, fix="Ask for `cumulative`.")
+        super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
         return self.counted.mentioned()
@@ -69,21 +67,23 @@ class Quantiles(Derived):
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         return {f"share of people up to {self.name}": [shown(share) for share in self.shares]}
 
-    def document(self) -> Any:
+    @property
+    def word(self) -> str:
+        return "median" if self.shares == (HALF,) else self.keyword
+
+    def options(self) -> dict[str, Any]:
         if self.shares == (HALF,):
-            return {"median": with_where({"attribute": self.name}, self.where)}
+            return {"attribute": self.name}
         listed = [shown(share) for share in self.shares]
-        at = [float(text) if "/" not in text else text for text in listed]
-        return {self.keyword: with_where({"attribute": self.name, "at": at}, self.where)}
+        return {"attribute": self.name, "at": [float(text) if "/" not in text else text for text in listed]}
 
     def words(self, domain: Domain) -> str:
-        return f"Median of {self.name}" if self.shares == (HALF,) else f"Quantiles of {self.name}"
+        return f"{self.word.capitalize()} of {self.name}"
 
     def unit_words(self, domain: Domain) -> str:
         return self.name
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        """Return the plan of the cumulative counts."""
         return (self.counted.plan(policy, epsilon),)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
@@ -139,9 +139,8 @@ class Quantiles(Derived):
         return ["the smallest value such that at least this share of the people have at most that"]
 
     def __str__(self) -> str:
-        if self.shares == (HALF,):
-            return f"median({self.name}{suffix(self.where)})"
-        return f"quantiles({self.name}, {', '.join(shown(share) for share in self.shares)}{suffix(self.where)})"
+        shares = [] if self.shares == (HALF,) else [shown(share) for share in self.shares]
+        return f"{self.word}({', '.join([self.name, *shares])}{suffix(self.where)})"
 
 
 def quantiles(name: str, at: Iterable[Any] = (), *, where: Where | str | None = None) -> Quantiles:
@@ -188,7 +187,7 @@ QUANTILES: Final = Question(
         ),
         WHERE,
     ),
-    read=lambda said: quantiles(said["attribute"], said["at"], where=said.get("where")),
+    ask=quantiles,
     example=lambda policy: quantiles(first_attribute(policy, "quantiles", can_be_added_up), [0.25, 0.75]),
     shown=(
         (
@@ -200,7 +199,7 @@ QUANTILES: Final = Question(
 MEDIAN: Final = Question(
     "median",
     keys=(ATTRIBUTE, WHERE),
-    read=lambda said: median(said["attribute"], where=said.get("where")),
+    ask=median,
     example=lambda policy: median(first_attribute(policy, "median", can_be_added_up)),
     shown=(("`{median: age}`", "the value up to which half of the people reach"),),
 )

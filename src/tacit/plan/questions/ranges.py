@@ -15,7 +15,7 @@ from tacit.errors import PlanError
 from tacit.plan.expected_errors import Runs
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix, with_where
+from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.questions.cumulative import Cumulative, OnALine
@@ -48,7 +48,6 @@ class Ranges(OnALine):
             self.positions(domain)
 
     def resolved(self, domain: Domain) -> Ranges:
-        """Return the query with each value written in its one way, checked."""
         self.check(domain)
         if self.ranges is None:
             return self
@@ -70,14 +69,10 @@ class Ranges(OnALine):
         return found
 
     def lists_values(self, domain: Domain) -> bool:
-        """Say whether there are too many ranges to list: then the answers are the counts of single values.
-
-        Any range is read off the record all the same.
-        """
+        """Say whether there are too many ranges to list: then counts of single values tell each of them."""
         return self.ranges is None and _how_many(domain[self.name].size) > MOST_LISTED
 
     def runs(self, domain: Domain) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first and the last position of each range in the table of answers."""
         if self.ranges is not None:
             ends = np.array(self.positions(domain), dtype=np.int64)
             return ends[:, 0], ends[:, 1]
@@ -88,26 +83,22 @@ class Ranges(OnALine):
         return low.astype(np.int64), high.astype(np.int64)
 
     def workload(self, domain: Domain) -> Runs:
-        """Return all ranges, or the listed ones."""
         values = domain[self.name].size
         return Runs(values, "ranges") if self.ranges is None else Runs(values, None, *self.runs(domain))
 
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has: one for each range, or for each value where ranges are too many."""
         values = domain[self.name].size
         if self.ranges is not None:
             return len(self.ranges)
         return values if self.lists_values(domain) else _how_many(values)
 
     def size_words(self, answers: int, domain: Domain) -> str:
-        """Return in words how many answers there are; any range is one, also where only values are listed."""
         values = domain[self.name].size
         if self.ranges is None:
             return f"all {_how_many(values):,} ranges of {values:,} values"
         return f"{answers:,} range{'s' * (answers != 1)}"
 
     def listed_words(self, domain: Domain) -> str:
-        """Return what the rows of the table are: ranges, or values where ranges are too many."""
         return "values" if self.lists_values(domain) else "ranges"
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
@@ -119,15 +110,13 @@ class Ranges(OnALine):
         values, (low, high) = domain[self.name].every_cell(), self.runs(domain)
         return {first: Labels(values, low), last: Labels(values, high)}
 
-    def document(self) -> Any:
-        listed = "all" if self.ranges is None else [list(ends) for ends in self.ranges]
-        return {self.keyword: with_where({"attribute": self.name, "ranges": listed}, self.where)}
+    def options(self) -> dict[str, Any]:
+        return {**super().options(), "ranges": "all" if self.ranges is None else [list(ends) for ends in self.ranges]}
 
     def words(self, domain: Domain) -> str:
         return f"People by range of {self.name}"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the count of each range."""
         below = np.concatenate([[0], np.cumsum(tallied[0], dtype=np.int64)])
         low, high = self.runs(domain)
         return np.asarray(below[high + 1] - below[low])
@@ -155,7 +144,6 @@ class Ranges(OnALine):
             )
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
-        """Return the query itself, and the cells or cumulative counts that ranges can be read off."""
         # all ranges are read off a line in any case, so that a record can tell each of them
         return [
             *([] if self.ranges is None else [(self, "direct")]),
@@ -306,7 +294,7 @@ _LISTED: Final = {
 RANGES: Final = Question(
     "ranges",
     keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends), WHERE),
-    read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
+    ask=lambda name, **options: ranges(name, **{"ranges": "all", **options}),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(
         (

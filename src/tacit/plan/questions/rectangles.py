@@ -16,16 +16,13 @@ from tacit.plan.question import (
     Linear,
     attribute_of,
     check_names,
-    check_where,
-    columns_of,
     in_words,
     position,
     position_of_end,
     read_where,
     suffix,
-    with_where,
 )
-from tacit.plan.question_keys import WHERE, Question, as_ends, has_order, names_of
+from tacit.plan.question_keys import WHERE, Question, as_ends, has_order
 from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
@@ -81,14 +78,13 @@ class Rectangles(Linear):
         else:
             for name in self.names:
                 check_ordered(domain, name, self.keyword)
-        check_where(self.where, domain)
+        super().check(domain)
         if self.rectangles is not None:
             if not self.rectangles:
                 raise PlanError("must list a rectangle", key=self.keyword, given=[], fix=_WRITE)
             self.positions(domain)
 
     def resolved(self, domain: Domain) -> Rectangles:
-        """Return the query with each value written in its one way, checked."""
         self.check(domain)
         if self.rectangles is None or len(self.names) == 1:
             return self
@@ -131,24 +127,21 @@ class Rectangles(Linear):
         return Workload((x.size, y.size), None if self.rectangles is None else tuple(self.positions(domain)))
 
     def mentioned(self) -> frozenset[str]:
-        return columns_of(self.where) | set(self.names)
+        return super().mentioned() | set(self.names)
 
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has: one for each rectangle, or for each cell."""
         if self.rectangles is not None:
             return len(self.rectangles)
         x, y = self.axes(domain)
         return x.size * y.size
 
     def size_words(self, answers: int, domain: Domain) -> str:
-        """Return in words how many answers there are; any rectangle is one, though only cells are listed."""
         if self.rectangles is not None:
             return f"{answers:,} rectangle{'s' * (answers != 1)}"
         x, y = self.axes(domain)
         return f"all rectangles of {x.size:,} x {y.size:,} cells"
 
     def listed_words(self, domain: Domain) -> str:
-        """Return what the rows of the table are: every rectangle is a sum of cells."""
         return "cells" if self.rectangles is None else "rectangles"
 
     def check_size(self, domain: Domain) -> None:
@@ -179,9 +172,9 @@ class Rectangles(Linear):
             for last, end in enumerate(("from", "to"))
         }
 
-    def document(self) -> Any:
+    def options(self) -> dict[str, Any]:
         listed = "all" if self.rectangles is None else [list(ends) for ends in self.rectangles]
-        return {self.keyword: with_where({"attributes": list(self.names), "rectangles": listed}, self.where)}
+        return {"attributes": list(self.names), "rectangles": listed}
 
     def words(self, domain: Domain) -> str:
         return f"People by rectangle of {in_words(self.names)}"
@@ -190,7 +183,6 @@ class Rectangles(Linear):
         return (CellCounts(self.names, self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the count of each rectangle, or of each cell."""
         x, y = self.axes(domain)
         cells = np.asarray(tallied[0], dtype=np.int64).reshape(x.size, y.size)
         return np.asarray(cells.reshape(-1) if self.rectangles is None else in_rectangles(cells, self.ends(domain)))
@@ -216,7 +208,6 @@ class Rectangles(Linear):
         return plan_rectangles(self, self.names, self.wanted(policy.domain), policy, epsilon)
 
     def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
         if policy.per_person > 1:
             refuse_several_rows(self, policy)
 
@@ -320,7 +311,7 @@ RECTANGLES: Final = Question(
         Key("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends),
         WHERE,
     ),
-    read=lambda said: rectangles(*names_of(said["attributes"]), said.get("rectangles", "all"), where=said.get("where")),
+    ask=lambda *names, **options: rectangles(*names, options.pop("rectangles", "all"), **options),
     example=_example,
     shown=(
         (

@@ -21,7 +21,7 @@ from tacit.arrays import Ints
 from tacit.errors import PlanError, is_word, kind_of
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, plan_above, plan_below
 from tacit.plan.plans.top_k import BarPlan, TopKPlan, plan_top_k
-from tacit.plan.question import LARGEST_RELEASE, Query, read_where, suffix, with_where
+from tacit.plan.question import LARGEST_RELEASE, Query, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_item, first_attribute, first_predicate, has_cells
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.sensitivity.cells import is_items
@@ -184,7 +184,7 @@ BELOW: Final = Question(
         Key("threshold", POSITIVE, "Fewer people than this are below it.", required=True),
         Key("item", _ITEM, "[attribute, item]", read=as_item),
     ),
-    read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
+    ask=below,
     example=lambda policy: below(first_predicate(policy), 3),
     shown=(
         ('`{below: {where: "age < 18", threshold: 5}}`', "whether fewer than 5 people are picked"),
@@ -238,10 +238,10 @@ class Above(SelectionOfOne):
         """Return the plan of the verdicts."""
         return plan_above(self, policy, epsilon)
 
-    def document(self) -> Any:
+    def options(self) -> dict[str, Any]:
         threshold = self.threshold if isinstance(self.threshold, int) else list(self.threshold)
-        said = {"attribute": self.name, "threshold": threshold, "at_most": self.at_most}
-        return {self.keyword: with_where(said if self.values else {**said, "values": False}, self.where)}
+        values = {} if self.values else {"values": False}
+        return {"attribute": self.name, "threshold": threshold, "at_most": self.at_most, **values}
 
     def __str__(self) -> str:
         return f"above({self.name}, {self.threshold_words}, at most {self.at_most}{suffix(self.where)})"
@@ -300,13 +300,7 @@ ABOVE: Final = Question(
         Key("values", {**BOOLEAN, "default": True}, "Whether to measure what was found."),
         WHERE,
     ),
-    read=lambda said: above(
-        said["attribute"],
-        said["threshold"],
-        at_most=said["at_most"],
-        values=said.get("values", True),
-        where=said.get("where"),
-    ),
+    ask=above,
     example=lambda policy: above(first_attribute(policy, "above", has_cells), 3, at_most=1),
     shown=(
         (
@@ -338,8 +332,8 @@ class TopK(SelectionOfOne):
     def plan(self, policy: Policy, epsilon: Fraction) -> TopKPlan | BarPlan:
         return plan_top_k(self, policy, epsilon)
 
-    def document(self) -> Any:
-        return {self.keyword: with_where({"attribute": self.name, "k": self.k}, self.where)}
+    def options(self) -> dict[str, Any]:
+        return {"attribute": self.name, "k": self.k}
 
     def __str__(self) -> str:
         return f"top_k({self.name}, {self.k}{suffix(self.where)})"
@@ -353,7 +347,7 @@ def top_k(name: str, k: int | None = None, *, where: Where | str | None = None) 
 TOP_K: Final = Question(
     "top_k",
     keys=(ATTRIBUTE, Key("k", POSITIVE, "How many to choose.", required=True), WHERE),
-    read=lambda said: top_k(said["attribute"], said["k"], where=said.get("where")),
+    ask=top_k,
     example=lambda policy: top_k(first_attribute(policy, "top_k", has_cells), 1),
     shown=(
         (

@@ -26,13 +26,10 @@ from tacit.plan.question import (
     Query,
     attribute_of,
     check_names,
-    check_where,
-    columns_of,
     in_words,
     position,
     read_where,
     suffix,
-    with_where,
 )
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute, names_of
 from tacit.plan.sensitivity.cells import cell_labels, is_items
@@ -60,10 +57,10 @@ class Summed(Query):
 
     def check(self, domain: Domain) -> None:
         check_summed(domain, self.name, self.by, self.keyword)
-        check_where(self.where, domain)
+        super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
-        return columns_of(self.where) | {self.name, *self.by}
+        return super().mentioned() | {self.name, *self.by}
 
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has."""
@@ -73,9 +70,8 @@ class Summed(Query):
         """Return the columns that say what each answer is about."""
         return {**cell_labels(self.by, domain)} if self.by else {f"{self.keyword} of": [str(self)]}
 
-    def document(self) -> Any:
-        by = {"by": list(self.by)} if self.by else {}
-        return {self.keyword: with_where({"attribute": self.name, **by}, self.where)}
+    def options(self) -> dict[str, Any]:
+        return {"attribute": self.name, **({"by": list(self.by)} if self.by else {})}
 
     def words(self, domain: Domain) -> str:
         return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}"
@@ -329,9 +325,7 @@ def by_words(by: tuple[str, ...]) -> str:
 TOTAL: Final = Question(
     "total",
     keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
-    read=lambda said: total(
-        said["attribute"], by=said.get("by", ()), weight=said.get("weight"), where=said.get("where")
-    ),
+    ask=total,
     example=lambda policy: total(first_attribute(policy, "total", can_be_added_up)),
     shown=(
         ("`{total: income}`", "the sum of a number"),

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.records import RecordsPlan, plan_records
-from tacit.plan.question import Query, attribute_of, check_where, columns_of, in_words, read_where, suffix, with_where
+from tacit.plan.question import Query, attribute_of, in_words, read_where, suffix
 from tacit.plan.question_keys import WHERE, Question, first_attribute, names_of
 from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import Domain
@@ -90,7 +90,7 @@ class TrueRecords(Query):
                 given=numbered,
                 fix="Declare a narrower range, or name fewer attributes.",
             )
-        check_where(self.where, domain)
+        super().check(domain)
 
     def resolved(self, domain: Domain) -> Query:
         """Return the query with its columns, checked: all attributes that are no part of the key, if none are named."""
@@ -107,17 +107,11 @@ class TrueRecords(Query):
 
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at; a key may have others, which are no attributes."""
-        return frozenset(self.shown) | columns_of(self.where)
+        return super().mentioned() | set(self.shown)
 
-    def document(self) -> Any:
-        said: dict[str, Any] = {"columns": list(self.columns)}
-        if self.key:
-            said["key"] = list(self.key)
-        if self.application:
-            said["application"] = self.application
-        if self.version:
-            said["version"] = self.version
-        return {self.keyword: with_where(said, self.where)}
+    def options(self) -> dict[str, Any]:
+        others = {"key": list(self.key), "application": self.application, "version": self.version}
+        return {"columns": list(self.columns), **{key: value for key, value in others.items() if value}}
 
     def words(self, domain: Domain) -> str:
         by = f", for each {in_words(self.key)}" if self.key else ""
@@ -206,13 +200,7 @@ TRUE_RECORDS: Final = Question(
         Key("version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."),
         WHERE,
     ),
-    read=lambda said: true_records(
-        said["columns"],
-        key=said.get("key"),
-        where=said.get("where"),
-        application=said.get("application"),
-        version=said.get("version"),
-    ),
+    ask=true_records,
     example=lambda policy: true_records([first_attribute(policy, "true_records", lambda one: not one.is_set)]),
     shown=(
         ("`{true_records: [age, ward]}`", "records as they are, as far as no secret edge forbids it"),

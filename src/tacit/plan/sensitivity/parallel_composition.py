@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tacit.errors import PlanError, PolicyError, kind_of
-from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.responses import Watched
@@ -100,7 +99,7 @@ def _by_predicates(by: Any, policy: Policy) -> DisjointGroups:
         try:
             policy.domain.attribute(by, key="split")
         except PolicyError as refusal:
-            raise as_plan_error(refusal) from None
+            raise refusal.retold(PlanError) from None
     if not isinstance(by, Sequence) or not by or not all(isinstance(one, str | Where) for one in by):
         raise PlanError(
             f"must be an attribute or a list of predicates, not {kind_of(by)}",
@@ -111,7 +110,7 @@ def _by_predicates(by: Any, policy: Policy) -> DisjointGroups:
         members = {str(one): one for one in map(where, by)}
         tests = {name: one.compile(policy.domain) for name, one in members.items()}
     except PolicyError as refusal:
-        raise as_plan_error(refusal, key="split") from None
+        raise refusal.retold(PlanError, key="split") from None
     split = axes_of(tests.values())
     if math.prod(len(parts) for _, parts in split.values()) > _MOST_CELLS:
         raise PlanError("must tell fewer classes of records apart", key="split", given=list(members), fix="Simplify.")
