@@ -69,9 +69,8 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     """Return epsilon as the exact fraction that was written, or refuse."""
     epsilon = as_fraction(value, key=key)
     if not 0 < epsilon <= LARGEST_EPSILON:
-        raise PlanError(
-            f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix="Typical: 0.1 to 2."
-        )
+        fix = "Typical: 0.1 to 2."
+        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix=fix)
     if not has_few_digits(epsilon):
         raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
     return epsilon

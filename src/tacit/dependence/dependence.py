@@ -140,9 +140,8 @@ class Dependence:
             return own.index(value)
         except ValueError:
             known = ", ".join(map(repr, own[:10])) + (", .." if len(own) > 10 else "")
-            raise PlanError(
-                f"must be a value of {name}", key=key, given=word_or_kind(value), fix=f"Its values: {known}."
-            ) from None
+            fix = f"Its values: {known}."
+            raise PlanError(f"must be a value of {name}", key=key, given=word_or_kind(value), fix=fix) from None
 
     def check_domain(self, domain: Domain) -> None:
         """Refuse a dependence over attributes or values that a policy's domain does not have."""
@@ -289,12 +288,8 @@ def _smoothed(given: Given, extra: float) -> Given:
     sizes = tuple(len(each) for each in given.values)
     cells = math.prod(sizes)
     if cells > MOST_CELLS:
-        raise PolicyError(
-            f"needs a table of {cells:,} cells, and {MOST_CELLS:,} is the most",
-            key="smoothing",
-            given=extra,
-            fix="Name fewer attributes, or give a network.",
-        )
+        rule = f"needs a table of {cells:,} cells, and {MOST_CELLS:,} is the most"
+        raise PolicyError(rule, key="smoothing", given=extra, fix="Name fewer attributes, or give a network.")
     counts = np.full(cells, extra)
     np.add.at(counts, np.ravel_multi_index(tuple(given.codes.astype(np.int64)), sizes), given.numbers)
     return Given(given.values, every_cell(sizes), counts)

@@ -76,18 +76,16 @@ def checked_values(values: Any, names: Sequence[str]) -> dict[str, tuple[Any, ..
     found = {}
     for name, given in values.items():
         if name not in names:
-            raise PolicyError(
-                "names an attribute that the table does not have", key="values", given=word_or_kind(name), fix=fix
-            )
+            rule = "names an attribute that the table does not have"
+            raise PolicyError(rule, key="values", given=word_or_kind(name), fix=fix)
         each = listed(given)
         if each is None or not all(isinstance(value, Hashable) for value in each):
             raise PolicyError("must be a list of values", key=f"values.{name}", given=word_or_kind(given), fix=fix)
         found[name] = each
         _check_labels(name, each)
         if len(set(each)) != len(each) or not each:
-            raise PolicyError(
-                "must have at least one value, and each once", key=f"values.{name}", given=list(each), fix=fix
-            )
+            rule = "must have at least one value, and each once"
+            raise PolicyError(rule, key=f"values.{name}", given=list(each), fix=fix)
     return found
 
 
@@ -98,11 +96,8 @@ def cells_of(table: Any, names: tuple[str, ...], values: Any, *, what: str, key:
         return _of_mapping(table, names, declared, what=what, key=key)
     if isinstance(table, np.ndarray):
         return _of_array(table, names, declared, what=what, key=key)
-    raise PolicyError(
-        f"must be a mapping or an array, not {kind_of(table)}",
-        key=key,
-        fix='Write {("late", "early"): 0.2, ..}, or an array and values={"arrival": [..], ..}.',
-    )
+    fix = 'Write {("late", "early"): 0.2, ..}, or an array and values={"arrival": [..], ..}.'
+    raise PolicyError(f"must be a mapping or an array, not {kind_of(table)}", key=key, fix=fix)
 
 
 def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], Given]:
@@ -155,12 +150,8 @@ def _of_mapping(
         cells = [cell if type(cell) is tuple else (cell,) for cell in cells]
     if set(map(type, cells)) != {tuple} or set(map(len, cells)) != {len(names)}:
         wrong = next(cell for cell in cells if type(cell) is not tuple or len(cell) != len(names))
-        raise PolicyError(
-            f"must have cells with one value for each of {', '.join(names)}",
-            key=key,
-            given=wrong,
-            fix="Write each cell as a tuple, in the order of the names.",
-        )
+        rule = f"must have cells with one value for each of {', '.join(names)}"
+        raise PolicyError(rule, key=key, given=wrong, fix="Write each cell as a tuple, in the order of the names.")
     numbers = as_numbers(list(table.values()), what=what, key=key)
     whole = _whole_product(cells) if not declared else None
     if whole is not None:
@@ -223,25 +214,16 @@ def _of_array(
 ) -> Given:
     missing = [name for name in names if name not in declared]
     if missing:
-        raise PolicyError(
-            "must be declared where a table is an array", key=f"values.{missing[0]}", fix="List what its axis means."
-        )
+        fix = "List what its axis means."
+        raise PolicyError("must be declared where a table is an array", key=f"values.{missing[0]}", fix=fix)
     values = tuple(declared[name] for name in names)
     shape = tuple(len(each) for each in values)
     if table.shape != shape:
-        raise PolicyError(
-            f"must have the shape {shape} of its values",
-            key=key,
-            given=list(table.shape),
-            fix="One axis for each name.",
-        )
+        fix = "One axis for each name."
+        raise PolicyError(f"must have the shape {shape} of its values", key=key, given=list(table.shape), fix=fix)
     if table.size > MOST_CELLS:
-        raise PolicyError(
-            f"must have at most {MOST_CELLS:,} cells",
-            key=key,
-            given=table.size,
-            fix="Give possible cells as a mapping.",
-        )
+        fix = "Give possible cells as a mapping."
+        raise PolicyError(f"must have at most {MOST_CELLS:,} cells", key=key, given=table.size, fix=fix)
     plain = table.dtype.kind in "fiu"
     numbers = _finite(table.ravel(), what, key) if plain else as_numbers(table.ravel().tolist(), what=what, key=key)
     return Given(values, every_cell(shape), numbers)
@@ -264,21 +246,17 @@ def _finite(given: Any, what: str, key: str) -> Floats:
     found: Floats = given.astype(np.float64)
     bad = ~(np.isfinite(found) & (found >= 0))
     if bad.any():
-        raise PolicyError(
-            f"must hold {what} that are finite and not negative",
-            key=key,
-            given=float(found[np.argmax(bad)]),
-            fix="Leave impossible cells out, or write 0.",
-        )
+        rule = f"must hold {what} that are finite and not negative"
+        fix = "Leave impossible cells out, or write 0."
+        raise PolicyError(rule, key=key, given=float(found[np.argmax(bad)]), fix=fix)
     return found
 
 
 def _check_labels(name: str, values: Sequence[Any]) -> None:
     for value in values:
         if _is_missing(value):
-            raise PolicyError(
-                "must have values that are not missing", key=name, given=word_or_kind(value), fix="Give it a name."
-            )
+            fix = "Give it a name."
+            raise PolicyError("must have values that are not missing", key=name, given=word_or_kind(value), fix=fix)
 
 
 def _is_missing(value: Any) -> bool:
@@ -295,11 +273,8 @@ def _columns_of(frame: Any) -> list[str]:
     names = getattr(frame, "column_names", None)
     names = getattr(frame, "columns", None) if names is None else names
     if names is None or not hasattr(frame, "__getitem__"):
-        raise PolicyError(
-            f"must be a frame or a mapping of columns, not {kind_of(frame)}",
-            key="frame",
-            fix='Write from_counts(frame), or from_counts({"arrival": [..], "leaving": [..]}).',
-        )
+        fix = 'Write from_counts(frame), or from_counts({"arrival": [..], "leaving": [..]}).'
+        raise PolicyError(f"must be a frame or a mapping of columns, not {kind_of(frame)}", key="frame", fix=fix)
     return list(names)
 
 
@@ -388,9 +363,8 @@ def _parents(name: str, table: Any, names: Sequence[str]) -> tuple[str, ...]:
     found = () if is_empty else checked_names(listed, key=f"{name}.given", fix=fix)
     for parent in found:
         if parent not in names:
-            raise PolicyError(
-                "must be attributes with a table", key=f"{name}.given", given=parent, fix=nearest(parent, list(names))
-            )
+            fix = nearest(parent, list(names))
+            raise PolicyError("must be attributes with a table", key=f"{name}.given", given=parent, fix=fix)
     return found
 
 
@@ -401,12 +375,9 @@ def _refuse_misspelt(name: str, table: Mapping[Any, Any]) -> None:
         return
     wrong = next((key for key in others if key not in ("given", "table")), others[0])
     is_near = isinstance(wrong, str) and ("given" in table or "table" in table)
-    raise PolicyError(
-        "must have a probability for each value, or the keys given and table",
-        key=name,
-        given=word_or_kind(wrong),
-        fix=f"{nearest(wrong, ['given', 'table'])} {_FIX}" if is_near and wrong not in ("given", "table") else _FIX,
-    )
+    rule = "must have a probability for each value, or the keys given and table"
+    fix = f"{nearest(wrong, ['given', 'table'])} {_FIX}" if is_near and wrong not in ("given", "table") else _FIX
+    raise PolicyError(rule, key=name, given=word_or_kind(wrong), fix=fix)
 
 
 def _refuse_cycles(parents: Mapping[str, tuple[str, ...]]) -> None:
@@ -421,12 +392,8 @@ def _refuse_cycles(parents: Mapping[str, tuple[str, ...]]) -> None:
                 done.add(path.pop())
             elif above in path:
                 circle = [*path[path.index(above) :], above]
-                raise PolicyError(
-                    "must not depend on itself",
-                    key=above,
-                    given=" given ".join(circle),
-                    fix="Turn or drop one of these arrows.",
-                )
+                fix = "Turn or drop one of these arrows."
+                raise PolicyError("must not depend on itself", key=above, given=" given ".join(circle), fix=fix)
             elif above not in done:
                 path.append(above)
                 iterators.append(iter(parents[above]))
@@ -508,9 +475,6 @@ def _refuse_missing_cases(
     for case in map(tuple, possible.codes.T.tolist()):
         if case not in there:
             case_words = ", ".join(f"{one} is {values[one][code]}" for one, code in zip(parents, case, strict=True))
-            raise PolicyError(
-                "must have a distribution for every case that can happen",
-                key=name,
-                given=word_or_kind(case_words),
-                fix="Add that case; only impossible ones may be left out.",
-            )
+            rule = "must have a distribution for every case that can happen"
+            fix = "Add that case; only impossible ones may be left out."
+            raise PolicyError(rule, key=name, given=word_or_kind(case_words), fix=fix)

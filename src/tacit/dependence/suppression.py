@@ -127,21 +127,15 @@ class Suppression:
             logs = np.where(hidden, 0.0, -self.total_epsilon(name, times.get(name, 0)))
             if name in shown:
                 if times.get(name) and self.coins == "remembered":
-                    raise PlanError(
-                        "cannot be both suppressed and released where its coin is remembered",
-                        key=name,
-                        fix='Leave one of the two out, or say coins="fresh".',
-                    )
+                    rule = "cannot be both suppressed and released where its coin is remembered"
+                    raise PlanError(rule, key=name, fix='Leave one of the two out, or say coins="fresh".')
                 logs = np.where(hidden, -np.inf, logs + log_release(self.epsilon[name]))
                 if shown[name] is not SOME_VALUE:
                     code = self.dependence.code(name, shown[name], key=f"released.{name}")
                     if hidden[code]:
-                        raise PlanError(
-                            "is sensitive and never released",
-                            key=f"released.{name}",
-                            given=word_or_kind(shown[name]),
-                            fix="Take a value that is not sensitive.",
-                        )
+                        rule = "is sensitive and never released"
+                        fix = "Take a value that is not sensitive."
+                        raise PlanError(rule, key=f"released.{name}", given=word_or_kind(shown[name]), fix=fix)
                     logs = np.where(np.arange(len(hidden)) == code, logs, -np.inf)
             found[place] = logs
         return found
@@ -150,9 +144,8 @@ class Suppression:
         """Return the position of an attribute that is released to somebody, or refuse."""
         place = self.dependence.place(name, key=key)
         if name not in self.epsilon:
-            raise PlanError(
-                "names an attribute that is not released", key=key, given=name, fix=f'Give epsilon={{"{name}": ..}}.'
-            )
+            fix = f'Give epsilon={{"{name}": ..}}.'
+            raise PlanError("names an attribute that is not released", key=key, given=name, fix=fix)
         return place
 
     def _impossible(self, suppressed: Any, released: Any) -> PlanError:
@@ -180,15 +173,11 @@ class Suppression:
 def suppression(dependence: Any, sensitive: Any, epsilon: Any, coins: Any = "fresh") -> Suppression:
     """Return a checked suppression, or refuse."""
     if not isinstance(dependence, Dependence):
-        raise PlanError(
-            f"must be a dependence, not {kind_of(dependence)}",
-            key="dependence",
-            fix="Make one with tc.Dependence.from_table(..).",
-        )
+        fix = "Make one with tc.Dependence.from_table(..)."
+        raise PlanError(f"must be a dependence, not {kind_of(dependence)}", key="dependence", fix=fix)
     if not isinstance(coins, str) or coins not in ("fresh", "remembered"):
-        raise PlanError(
-            'must be "fresh" or "remembered"', key="coins", given=word_or_kind(coins), fix="Say how coins are kept."
-        )
+        fix = "Say how coins are kept."
+        raise PlanError('must be "fresh" or "remembered"', key="coins", given=word_or_kind(coins), fix=fix)
     return Suppression(
         dependence,
         MappingProxyType(_checked_sensitive(dependence, sensitive)),
@@ -208,18 +197,13 @@ def questions_of(given: Any, *, key: str) -> dict[str, int]:
         return {}
     names = listed(given)
     if names is None or not all(isinstance(name, str) for name in names):
-        raise PlanError(
-            "must be a mapping of names to numbers", key=key, given=word_or_kind(given), fix=f'Write {key}={{"a": 1}}.'
-        )
+        fix = f'Write {key}={{"a": 1}}.'
+        raise PlanError("must be a mapping of names to numbers", key=key, given=word_or_kind(given), fix=fix)
     counted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, 1)
     for name, times in counted.items():
         if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MOST_QUESTIONS:
-            raise PlanError(
-                f"must be a whole number from 0 to {MOST_QUESTIONS:,}",
-                key=f"{key}.{name}",
-                given=word_or_kind(times),
-                fix="Count questions.",
-            )
+            rule = f"must be a whole number from 0 to {MOST_QUESTIONS:,}"
+            raise PlanError(rule, key=f"{key}.{name}", given=word_or_kind(times), fix="Count questions.")
     return {name: times for name, times in counted.items() if times}
 
 
@@ -227,9 +211,8 @@ def _checked_released(given: Any) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise PlanError(
-            f"must be a mapping, not {kind_of(given)}", key="released", fix='Write released={"arrival": "early"}.'
-        )
+        fix = 'Write released={"arrival": "early"}.'
+        raise PlanError(f"must be a mapping, not {kind_of(given)}", key="released", fix=fix)
     return dict(given)
 
 
@@ -365,12 +348,9 @@ def outcomes(
     classes = [_classes(release, name, seen_bits) for name in names]
     sizes = (2 if target_bit else len(hidden), *(len(shown) for _, shown in classes))
     if math.prod(sizes) > MOST_CELLS:
-        raise PlanError(
-            f"has {math.prod(sizes):,} outcomes and values together, and {MOST_CELLS:,} is the most",
-            key="seen",
-            given=len(names),
-            fix="Ask about fewer attributes at once, or value=False for bits alone.",
-        )
+        rule = f"has {math.prod(sizes):,} outcomes and values together, and {MOST_CELLS:,} is the most"
+        fix = "Ask about fewer attributes at once, or value=False for bits alone."
+        raise PlanError(rule, key="seen", given=len(names), fix=fix)
     joint = release.dependence.weighed({}, list(dict.fromkeys([place, *places])))
     first = joint.codes[joint.variables.index(place)]
     columns = [

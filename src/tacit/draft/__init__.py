@@ -38,6 +38,7 @@ _MOST_DECIMALS: Final = 6  # digits after the point that somebody writes down
 _LONGEST_STEM: Final = 100
 _PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
 _CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
+_OTHERWISE_CLIP: Final = f"otherwise: {CLIP}  {_CLIP_NOTE}"
 
 _TITLE: Final = """\
 # A draft of a Tacit policy, made from column names, types and a random sample of {rows} rows at most.
@@ -72,9 +73,11 @@ _PERSON_NOTE: Final = """
 
 @dataclass
 class _DraftColumn:
-    """What the draft says about one column: lines of the domain, or the reason why it is left out."""
+    """A column, and what the draft writes for it: lines of the domain, or the reason why it is left out."""
 
     name: Any
+    rows: int = 0  # of the sample
+    rows_in_all: int = 0
     lines: list[str] = field(default_factory=list)
     reason: str = ""
     kind: str = ""
@@ -83,6 +86,20 @@ class _DraftColumn:
     def is_attribute(self) -> bool:
         """Whether it is declared."""
         return not self.reason
+
+    def declare(self, kind: str, *lines: str) -> str:
+        """Declare the column with these lines below its name; return an empty reason."""
+        self.kind, self.lines = kind, [f"{_one_line(self.name)}:", *(f"  {line}" for line in lines)]
+        return ""
+
+    def declare_flag(self, note: str = "") -> str:
+        """Declare a flag; return an empty reason."""
+        self.kind, self.lines = "flag", [_line({self.name: "flag"}) + note]
+        return ""
+
+    def is_unique(self, different: int) -> bool:
+        """Whether nearly every row has a value of its own."""
+        return self.rows >= _FEW_ROWS and different > _NEARLY_ALL * self.rows
 
 
 @dataclass(frozen=True)
@@ -214,7 +231,7 @@ _LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
 
 
 def _drafted(name: Any, values: list[Any], sample: Sample) -> _DraftColumn:
-    column = _DraftColumn(name)
+    column = _DraftColumn(name, len(values), sample.rows)
     try:
         Domain({name: Flag()})
     except PolicyError as refusal:
@@ -223,65 +240,57 @@ def _drafted(name: Any, values: list[Any], sample: Sample) -> _DraftColumn:
     if len(name) > _LONGEST_NAME:
         column.reason = f"its name has more than {_LONGEST_NAME} letters. Rename the column first."
         return column
-    present = [value for value in values if not _is_missing(value)]
-    column.reason = _declared(column, present, sample.rows, len(values))
+    column.reason = _declared(column, [value for value in values if not _is_missing(value)])
     return column
 
 
-def _declared(column: _DraftColumn, values: list[Any], rows_in_all: int, rows: int) -> str:
+def _declared(column: _DraftColumn, values: list[Any]) -> str:
     """Fill in the lines of a column, or return the reason why it cannot be declared."""
-    name = column.name
+
+    def all_are(*kinds: type) -> bool:
+        return all(isinstance(value, kinds) for value in values)
+
     if not values:
         return "no value to go by. Declare it yourself."
-    if all(isinstance(value, bool) for value in values):
-        column.lines, column.kind = [_line({name: "flag"})], "flag"
-        return ""
+    if all_are(bool):
+        return column.declare_flag()
     if all(_is_whole(value) for value in values):
-        return _whole_numbers(column, [int(value) for value in values], rows_in_all, rows)
-    if all(isinstance(value, int | float | decimal.Decimal) for value in values):
-        return _fractions(column, values, rows)
-    if all(isinstance(value, datetime.date) for value in values):
+        return _whole_numbers(column, [int(value) for value in values])
+    if all_are(int, float, decimal.Decimal):
+        return _fractions(column, values)
+    if all_are(datetime.date):
         return _dates(column, values)
-    if all(isinstance(value, datetime.time | datetime.timedelta) for value in values):
+    if all_are(datetime.time, datetime.timedelta):
         return _TIMES
-    if all(isinstance(value, str) for value in values):
-        return _texts(column, values, rows_in_all, rows)
-    if all(isinstance(value, list | tuple | set | frozenset) for value in values):
+    if all_are(str):
+        return _texts(column, values)
+    if all_are(list, tuple, set, frozenset):
         return _lists(column, values)
     return "values of different or unusual types. Turn them into texts, whole numbers or true/false first."
 
 
-def _whole_numbers(column: _DraftColumn, values: list[int], rows_in_all: int, rows: int) -> str:
+def _whole_numbers(column: _DraftColumn, values: list[int]) -> str:
     different = set(values)
-    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
-    numbered = unique and max(different) - min(different) < rows_in_all / _NEARLY_ALL  # 1, 2, 3, .., some of them seen
+    unique = column.is_unique(len(different))
+    # 1, 2, 3, .., some of them in the sample
+    numbered = unique and max(different) - min(different) < column.rows_in_all / _NEARLY_ALL
     if numbered or _is_called_an_identifier(column.name, len(different), unique=unique):
         return _names_people(column)
     if different <= {0, 1}:
-        column.kind = "flag"
-        column.lines = [f"{_line({column.name: 'flag'})}  {REVIEW}"]
-        return ""
+        return column.declare_flag(f"  {REVIEW}")
     if max(map(abs, different)) > 2**62:
         return "numbers beyond 62 bits. If they name people, write the column as `person:` of the policy."
-    column.kind = "integers"
-    column.lines = [
-        _line({column.name: None}, bare=True),
-        f"  integers: [{min(different)}, {max(different)}]  {REVIEW}",
-        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
-    ]
-    return ""
+    return column.declare("integers", f"integers: [{min(different)}, {max(different)}]  {REVIEW}", _OTHERWISE_CLIP)
 
 
-def _fractions(column: _DraftColumn, values: list[Any], rows: int) -> str:
+def _fractions(column: _DraftColumn, values: list[Any]) -> str:
     """Draft decimals: the range of the cells, and a step with as many digits as they have."""
     numbers = {  # 36.800000000000004 is a sum that somebody made of 36.8
         decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
         for value in values
         if math.isfinite(value)
     }
-    if _is_called_an_identifier(
-        column.name, len(numbers), unique=rows >= _FEW_ROWS and len(numbers) > _NEARLY_ALL * rows
-    ):
+    if _is_called_an_identifier(column.name, len(numbers), unique=column.is_unique(len(numbers))):
         return _names_people(column)
     if not numbers:
         return "no finite number to go by. Declare it yourself."
@@ -303,72 +312,60 @@ def _fractions(column: _DraftColumn, values: list[Any], rows: int) -> str:
             "range and the step that you know."
         )
     coarser = "  # coarser than the cells, which are rounded down" if is_measured else ""
-    column.kind = "decimals"
-    column.lines = [
-        _line({column.name: None}, bare=True),
-        f"  decimals: [{ends[0]:f}, {ends[1]:f}]  {REVIEW}",
-        f"  step: {step:f}{coarser}  {REVIEW}",
-        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
-    ]
-    return ""
+    decimals = f"decimals: [{ends[0]:f}, {ends[1]:f}]  {REVIEW}"
+    return column.declare("decimals", decimals, f"step: {step:f}{coarser}  {REVIEW}", _OTHERWISE_CLIP)
 
 
 def _dates(column: _DraftColumn, values: list[Any]) -> str:
     days = [day for day in map(_day, values) if day is not None]
     if not days:
         return "no date to go by. Declare it yourself."
-    column.kind = "dates"
-    column.lines = [
-        _line({column.name: None}, bare=True),
-        f"  dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}",
-        "  by: day  # or week, month, quarter, year: fewer values are more accurate",
-        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
-    ]
-    return ""
+    dates = f"dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}"
+    by = "by: day  # or week, month, quarter, year: fewer values are more accurate"
+    return column.declare("dates", dates, by, _OTHERWISE_CLIP)
 
 
-def _some_dates(column: _DraftColumn, values: list[str]) -> str:
-    reason = _dates(column, [value for value in values if _ISO_DATE.fullmatch(value)])
-    if column.lines and not all(_ISO_DATE.fullmatch(value) and _day(value) for value in values):
-        column.lines.append(f"  {_NO_NUMBERS.replace('numbers', 'dates')}")
+def _texts(column: _DraftColumn, values: list[str]) -> str:
+    if _mostly(_ISO_DATE, values):
+        return _of_some(column, values, lambda text: bool(_ISO_DATE.fullmatch(text) and _day(text)), _dates, "dates")
+    for pattern, reason in _NOT_READ:
+        if _mostly(pattern, values):
+            return reason
+    if _mostly(_WHOLE, values):
+        return _of_some(
+            column, values, _WHOLE.fullmatch, lambda column, fitting: _whole_numbers(column, list(map(int, fitting)))
+        )
+    if _mostly(_FRACTION, values):
+        return _of_some(
+            column, values, _FRACTION.fullmatch, lambda column, fitting: _fractions(column, list(map(float, fitting)))
+        )
+    return _words(column, values, sorted(set(values)))
+
+
+def _of_some(
+    column: _DraftColumn,
+    values: list[str],
+    fits: Callable[[str], Any],
+    declare: Callable[[_DraftColumn, list[str]], str],
+    what: str = "numbers",
+) -> str:
+    """Declare a column by the texts that fit, and note what becomes of the others."""
+    fitting = [value for value in values if fits(value)]
+    reason = declare(column, fitting)
+    if column.lines and len(fitting) < len(values):
+        note = f"# some cells are no {what}: their rows are dropped unless `otherwise` is a value of the range"
+        column.lines.append(note if column.kind == "flag" else f"  {note}")
     return reason
 
 
-def _texts(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
-    different = sorted(set(values))
-    if _mostly(_ISO_DATE, values):
-        return _some_dates(column, values)
-    if _mostly(_TIME, values):
-        return _TIMES
-    if _mostly(_OTHER_DATE, values):
-        return (
-            "dates that are not written like 2024-05-01, so that day and month could be mixed up; they are not read. "
-            "Write them so first, and declare {dates: [from, to], by: month, otherwise: clip}."
-        )
-    if _mostly(_ANY_DATE, values):
-        return (
-            "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
-            "{dates: [from, to], by: month, otherwise: clip}."
-        )
-    if _mostly(_COMMA, values):
-        return (
-            "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write them "
-            "with a point and without commas first, and declare {decimals: [low, high], step: 0.01, otherwise: clip}."
-        )
-    if _mostly(_WHOLE, values):
-        return _some_numbers(column, values, rows_in_all, rows)
-    if _mostly(_FRACTION, values):
-        reason = _fractions(column, [float(value) for value in values if _FRACTION.fullmatch(value)], rows)
-        if column.lines and not all(_FRACTION.fullmatch(value) for value in values):
-            column.lines.append(f"  {_NO_NUMBERS}")
-        return reason
-    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
+def _words(column: _DraftColumn, values: list[str], different: list[str]) -> str:
+    unique = column.is_unique(len(different))
     words = sum(len(value.split()) for value in different) / len(different)
     if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
         return _FREE_TEXT
     if unique or _is_called_an_identifier(column.name, len(different), unique=unique):
         return _names_people(column)
-    if rows >= _FEW_ROWS and len(different) > rows / 2:
+    if column.rows >= _FEW_ROWS and len(different) > column.rows / 2:
         return _FREE_TEXT
     if len(different) > _MOST_CATEGORIES or max(map(len, different)) > _LONGEST_CATEGORY:
         return (
@@ -377,24 +374,10 @@ def _texts(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int)
         )
     other = next((value for value in different if value.lower() == "other"), "other")
     listed = different if other in different else [*different, other]
-    column.kind = "categories"
-    column.lines = [
-        _line({column.name: None}, bare=True),
-        *(f"  # nearly the same, is it one value? {_one_line(same)}  {REVIEW}" for same in _nearly_the_same(different)),
-        f"  {_line({'categories': listed})}  {REVIEW}",
-        f"  {_line({'otherwise': other})}",
-    ]
-    return ""
-
-
-def _some_numbers(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
-    """Draft a column of texts most of which spell whole numbers, and say what becomes of the others."""
-    reason = _whole_numbers(
-        column, [int(value.strip()) for value in values if _WHOLE.fullmatch(value)], rows_in_all, rows
+    alike = [f"# nearly the same, is it one value? {_one_line(same)}  {REVIEW}" for same in _nearly_the_same(different)]
+    return column.declare(
+        "categories", *alike, f"{_line({'categories': listed})}  {REVIEW}", _line({"otherwise": other})
     )
-    if column.lines and not all(_WHOLE.fullmatch(value) for value in values):
-        column.lines.append(f"{'  ' * (column.kind == 'integers')}{_NO_NUMBERS}")
-    return reason
 
 
 def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
@@ -412,11 +395,27 @@ _OTHER_DATE: Final = re.compile(r"\s*[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2,4}([ T
 _ANY_DATE: Final = re.compile(
     r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})([ T].*)?"
 )
-_NO_NUMBERS: Final = "# some cells are no numbers: their rows are dropped unless `otherwise` is a value of the range"
-
 _TIMES: Final = (
     "times of day, or durations. Make whole numbers of them first, for instance minutes, and write "
     "{integers: [0, 1439], otherwise: clip}."
+)
+_NOT_READ: Final = (
+    (_TIME, _TIMES),
+    (
+        _OTHER_DATE,
+        "dates that are not written like 2024-05-01, so that day and month could be mixed up; they are not read. "
+        "Write them so first, and declare {dates: [from, to], by: month, otherwise: clip}.",
+    ),
+    (
+        _ANY_DATE,
+        "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
+        "{dates: [from, to], by: month, otherwise: clip}.",
+    ),
+    (
+        _COMMA,
+        "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write them "
+        "with a point and without commas first, and declare {decimals: [low, high], step: 0.01, otherwise: clip}.",
+    ),
 )
 _FREE_TEXT: Final = (
     "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
@@ -453,10 +452,8 @@ def _lists(column: _DraftColumn, values: Iterable[Iterable[Any]]) -> str:
             "sets of many items. Number them, and write {items: how many there are, at_most: how many one person "
             "may have}."
         )
-    column.kind = "items"
     listed = sorted(items, key=lambda item: (isinstance(item, str), item))
-    column.lines = [_line({column.name: None}, bare=True), f"  {_line({'items': listed})}  {REVIEW}"]
-    return ""
+    return column.declare("items", f"{_line({'items': listed})}  {REVIEW}")
 
 
 def _names_people(column: _DraftColumn) -> str:
@@ -503,12 +500,9 @@ def _alternatives(columns: list[_DraftColumn]) -> str:
     return "\n".join(f"#   - {_line(entry)}  # {meaning}" for entry, meaning in examples)
 
 
-def _line(entry: dict[Any, Any], *, bare: bool = False) -> str:
-    (key, value), *_ = entry.items()
-    written = _one_line(key)
-    if bare:
-        return f"{written}:"
-    return f"{written}: {_one_line(value)}"
+def _line(entry: dict[Any, Any]) -> str:
+    ((key, value),) = entry.items()
+    return f"{_one_line(key)}: {_one_line(value)}"
 
 
 def _one_line(value: Any) -> str:

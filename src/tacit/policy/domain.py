@@ -37,28 +37,19 @@ class Domain(Mapping[str, Attribute]):
 
     def __init__(self, attributes: Mapping[str, Attribute]) -> None:
         if not isinstance(attributes, Mapping):
-            raise PolicyError(
-                "must be a mapping", key="domain", given=attributes, fix='Write {"age": tc.Integers(17, 90)}.'
-            )
+            fix = 'Write {"age": tc.Integers(17, 90)}.'
+            raise PolicyError("must be a mapping", key="domain", given=attributes, fix=fix)
         object.__setattr__(self, "attributes", as_plain(tuple(attributes.items())))
         if not self.attributes:
             raise PolicyError("must have at least one attribute", key="domain", given={}, fix="Declare a column.")
         for name, attribute in self.attributes:
             if not isinstance(name, str) or len(name.splitlines()) != 1 or any(mark in name for mark in "[]\n`"):
-                raise PolicyError(
-                    "must be a text without brackets, backticks or line breaks",
-                    key="domain: attribute name",
-                    given=name,
-                    fix="Rename the column first.",
-                )
+                rule = "must be a text without brackets, backticks or line breaks"
+                raise PolicyError(rule, key="domain: attribute name", given=name, fix="Rename the column first.")
             if not isinstance(attribute, Attribute):
                 names = [kind.__name__ for kind in KINDS.values()]
-                raise PolicyError(
-                    f"must be {', '.join(names[:-1])} or {names[-1]}",
-                    key=f"domain.{name}",
-                    given=attribute,
-                    fix="For instance tc.Integers(0, 99).",
-                )
+                rule = f"must be {', '.join(names[:-1])} or {names[-1]}"
+                raise PolicyError(rule, key=f"domain.{name}", given=attribute, fix="For instance tc.Integers(0, 99).")
         taken = [axis.name for name, attribute in self.attributes for axis in attribute.axes(name)]
         for name in taken:
             if taken.count(name) > 1:
@@ -110,18 +101,16 @@ class Domain(Mapping[str, Attribute]):
                 self.attribute(unknown[0], key="record")
             missing = [name for name in self if name not in value]
             if missing:
-                raise PolicyError(
-                    "must give every attribute", key="record", given=dict(value), fix=f"Add {', '.join(missing)}."
-                )
+                fix = f"Add {', '.join(missing)}."
+                raise PolicyError("must give every attribute", key="record", given=dict(value), fix=fix)
             parts: Sequence[Value] = [value[name] for name in self]
         elif len(self) == 1 and not self._is_whole_record(value):
             parts = [value]
         elif isinstance(value, tuple | list) and len(value) == len(self):
             parts = value
         else:
-            raise PolicyError(
-                f"must have the attributes {', '.join(self)}", key="record", given=value, fix="Write a mapping."
-            )
+            fix = "Write a mapping."
+            raise PolicyError(f"must have the attributes {', '.join(self)}", key="record", given=value, fix=fix)
         return tuple(
             canonical(attribute, part, key=name) for (name, attribute), part in zip(self.attributes, parts, strict=True)
         )

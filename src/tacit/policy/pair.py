@@ -132,12 +132,9 @@ def _read(text: str, domain: Domain) -> dict[str, Any] | None:
     for piece in _pieces(text):
         name, equals, value = (part.strip() for part in piece.partition("="))
         if not name or not equals:
-            raise PolicyError(
-                f"must be written as name=value,name=value, or {NOBODY}",
-                key="--pair",
-                given=text,
-                fix=f"For instance {next(_example(attribute, name) for name, attribute in domain.attributes)}.",
-            )
+            rule = f"must be written as name=value,name=value, or {NOBODY}"
+            fix = f"For instance {next(_example(attribute, name) for name, attribute in domain.attributes)}."
+            raise PolicyError(rule, key="--pair", given=text, fix=fix)
         if name in found:
             raise PolicyError("must be given once", key=f"--pair: {name}", given=text, fix="Remove one of the two.")
         try:

@@ -87,18 +87,16 @@ class Policy:
             fix = nearest(presence if isinstance(presence, str) else "", PRESENCE)
             raise PolicyError("must be public or secret", key="presence", given=word_or_kind(presence), fix=fix)
         if hides_presence and presence == "public":
-            raise PolicyError(
-                "must not be public where taking part is a secret", key="presence", given=presence, fix="Leave it out."
-            )
+            rule = "must not be public where taking part is a secret"
+            raise PolicyError(rule, key="presence", given=presence, fix="Leave it out.")
         listed = (known,) if isinstance(known, Known) else tuple(known) if isinstance(known, Iterable) else (known,)
         for key, column in (("person", person), ("order", order), ("item", item)):
             if column is not None and (not isinstance(column, str) or not column):
                 rule, given = "must be the name of a column", word_or_kind(column)
                 raise PolicyError(rule, key=key, given=given, fix="Leave it out.")
         if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
-            raise PolicyError(
-                "must be a whole number from 1", key="per_person", given=word_or_kind(per_person), fix="Use 1."
-            )
+            rule = "must be a whole number from 1"
+            raise PolicyError(rule, key="per_person", given=word_or_kind(per_person), fix="Use 1.")
         for key, value in (("per_person", per_person if per_person > 1 else None), ("order", order)):
             if value is not None and person is None:
                 raise PolicyError("needs a person column", key=key, given=value, fix="Say person='id'.")

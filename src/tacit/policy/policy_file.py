@@ -63,9 +63,8 @@ def policy_below(entry: YamlEntry) -> Policy:
 
 def _read(top: YamlEntry, *, name: str) -> Policy:
     if not top.is_mapping:
-        raise top.refuse(
-            "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
-        )
+        fix = "Start with `domain:` and `secrets:`, without a dash."
+        raise top.refuse("must be a mapping", given=top.plain(), fix=fix)
     entries = POLICY_KEYS.entries(top)
     domain = read_domain(entries["domain"])
     secrets = read_secrets(entries["secrets"], domain)
@@ -73,11 +72,8 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
     others = {"name": name, **POLICY_KEYS.read(entries)}
     for key, needs_person in (("per_person", others.get("per_person", 1) > 1), ("order", "order" in others)):
         if needs_person and "person" not in others:
-            raise entries[key].refuse(
-                "needs the key person",
-                given=entries[key].plain(),
-                fix="Name the column that says whose row it is, for instance person: patient_id.",
-            )
+            fix = "Name the column that says whose row it is, for instance person: patient_id."
+            raise entries[key].refuse("needs the key person", given=entries[key].plain(), fix=fix)
     with top.blamed(entries):
         return Policy(domain, secrets, known, **others)
 
@@ -148,11 +144,8 @@ def _attribute(entry: YamlEntry) -> Attribute:
         known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
         unknown = [name for name in entries if name not in known]
         *some, last = KINDS
-        raise entry.refuse(
-            f"must have exactly one of {', '.join(some)} and {last}",
-            given=list(entries),
-            fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
-        )
+        fix = _nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them."
+        raise entry.refuse(f"must have exactly one of {', '.join(some)} and {last}", given=list(entries), fix=fix)
     kind = KINDS[kinds[0]]
     names = [key.name for key in kind.keys]
     places = dict(entry.fields((kind.kind, *names)))
@@ -181,9 +174,8 @@ def read_secrets(entry: YamlEntry, domain: Domain) -> Secrets:
     """Read one family, or a list of families (their union)."""
     listed = entry.one_or_more()
     if not listed or entry.is_empty:
-        raise entry.refuse(
-            "must protect something", given=entry.plain(), fix="Write everything, or a list of families."
-        )
+        fix = "Write everything, or a list of families."
+        raise entry.refuse("must protect something", given=entry.plain(), fix=fix)
     families = [_family(one, domain) for one in listed]
     united = families[0]
     for family in families[1:]:
@@ -204,11 +196,8 @@ def _keyword(
         return word, entry
     entries = {key: value for key, value in entry.fields((*known, *beside)).items() if key not in beside}
     if len(entries) != 1:
-        raise entry.refuse(
-            "must have exactly one key in each entry",
-            given=list(entries),
-            fix="Start each on a line of its own with a dash.",
-        )
+        fix = "Start each on a line of its own with a dash."
+        raise entry.refuse("must have exactly one key in each entry", given=list(entries), fix=fix)
     return next(iter(entries.items()))
 
 

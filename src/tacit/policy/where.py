@@ -264,9 +264,8 @@ def where(predicate: Where | str) -> Where:
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         if not predicate.strip():
             raise PolicyError("must not be empty", key="where", fix="Leave it out to ask about everybody.") from None
-        raise PolicyError(
-            "must read like `age < 18 and disease == 'flu'`", key="where", given=predicate, fix=_spelling(predicate)
-        ) from None
+        rule = "must read like `age < 18 and disease == 'flu'`"
+        raise PolicyError(rule, key="where", given=predicate, fix=_spelling(predicate)) from None
 
 
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "True", "False", "None", "if", "else", "for", "lambda"})
@@ -337,12 +336,8 @@ def _plain(identifier: str) -> str:
 
 def _read(node: ast.expr, text: str, deep: int) -> Where:
     if deep <= 0:
-        raise PolicyError(
-            f"must not be nested deeper than {_DEEPEST} levels",
-            key="where",
-            given=text,
-            fix="List values with `in [..]`.",
-        )
+        fix = "List values with `in [..]`."
+        raise PolicyError(f"must not be nested deeper than {_DEEPEST} levels", key="where", given=text, fix=fix)
     match node:
         case ast.BoolOp(op=operator, values=values):
             # a chain of n values becomes n - 1 nested pairs
@@ -423,11 +418,9 @@ def _unreadable(text: str, fix: str = "") -> PolicyError:
 def _predicate(candidate: Any) -> Where:
     if isinstance(candidate, Where):
         if not is_genuine(candidate):
-            raise PolicyError(
-                f"must be built of tc.col or read from a text; found {stranger(candidate)}",
-                key="where",
-                fix="A predicate of another class might say something else each time; write tc.col('age') < 18.",
-            )
+            rule = f"must be built of tc.col or read from a text; found {stranger(candidate)}"
+            fix = "A predicate of another class might say something else each time; write tc.col('age') < 18."
+            raise PolicyError(rule, key="where", fix=fix)
         return candidate
     if type(candidate) is ColumnTest:
         return Compare(candidate._name, "==", True, candidate._part)

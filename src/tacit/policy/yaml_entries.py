@@ -102,10 +102,8 @@ class YamlSource:
     def read(self) -> YamlEntry:
         """Return the top of the file, or refuse a text that is no plain YAML."""
         if len(self.text) > LARGEST_FILE:
-            raise self.refuse(
-                f"must not be larger than {LARGEST_FILE // 1_000_000} MB",
-                fix="Give the number of items instead of their names.",
-            )
+            fix = "Give the number of items instead of their names."
+            raise self.refuse(f"must not be larger than {LARGEST_FILE // 1_000_000} MB", fix=fix)
         node = self._composed(self.text.removeprefix("\ufeff"))
         if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}null"):
             raise self.refuse("must not be empty", fix="Draft one with `tacit init DATA`.")
@@ -137,9 +135,8 @@ class YamlSource:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
                 line = None if event.start_mark is None else event.start_mark.line + 1
-                raise self.refuse(
-                    f"must not be nested deeper than {_DEEPEST} levels", line=line, fix="Remove brackets."
-                )
+                fix = "Remove brackets."
+                raise self.refuse(f"must not be nested deeper than {_DEEPEST} levels", line=line, fix=fix)
 
     def _unreadable(self, text: str, at: int | None, problem: str) -> Refused:
         if (table := self.table()) is not None:
@@ -188,12 +185,8 @@ class YamlSource:
                     self._check(key, path, depth + 1, seen)
                     inner = _joined(path, key.value)
                     if (key.tag, key.value) in first:
-                        raise self.refuse(
-                            "must not be given twice",
-                            line=at,
-                            key=inner,
-                            fix=f"Remove one of the two; the first is in line {first[key.tag, key.value]}.",
-                        )
+                        fix = f"Remove one of the two; the first is in line {first[key.tag, key.value]}."
+                        raise self.refuse("must not be given twice", line=at, key=inner, fix=fix)
                     first[key.tag, key.value] = at
                     self._check(child, inner, depth + 1, seen)
 
@@ -318,9 +311,8 @@ class YamlEntry:
         for name, entry in found.items():
             if name not in known:
                 at = next((key for key, _ in self.node.value if key.value == name), entry.node)
-                raise YamlEntry(at, entry.path, self.source).refuse(
-                    "is not a key that may stand here", fix=nearest(name, list(known))
-                )
+                fix = nearest(name, list(known))
+                raise YamlEntry(at, entry.path, self.source).refuse("is not a key that may stand here", fix=fix)
         for name in required:
             if name not in found:
                 raise self.refuse(f"must have the key {name}", given=sorted(found), fix=f"Add `{name}: ..`.")
@@ -367,10 +359,8 @@ class YamlEntry:
                 raise self.refuse("must fit into 62 bits", fix="Use a smaller number.")
             if _GROUPED.fullmatch(written):
                 return int(written.replace("_", ""))
-            raise self.refuse(
-                f"must be a decimal number without leading zeros: YAML reads {written} as {_number(self.node)}",
-                fix="Write it out.",
-            )
+            rule = f"must be a decimal number without leading zeros: YAML reads {written} as {_number(self.node)}"
+            raise self.refuse(rule, fix="Write it out.")
         fix = "Write it without a fraction, a quote or an exponent."
         if isinstance(written, str) and (comma := decimal_comma(written)):
             fix = comma

@@ -218,9 +218,8 @@ class Attribute(ABC):
             if not dots or ends[0] > ends[1]:
                 raise ValueError
         except ValueError:
-            raise PolicyError(
-                "must be a list of values or a range like '0..17'", given=text, fix="Change it."
-            ) from None
+            fix = "Change it."
+            raise PolicyError("must be a list of values or a range like '0..17'", given=text, fix=fix) from None
         return ends
 
     def read_values(self, entry: YamlEntry) -> list[Value]:

@@ -50,9 +50,8 @@ class Categories(OrderedAttribute):
         if more or isinstance(values, str) or not isinstance(values, Iterable):
             given = [values, *more] if more else values
             example = given if more and all(isinstance(value, str | int) for value in given) else "[a, b, ..]"
-            raise PolicyError(
-                "must be one list of values", key="categories", given=given, fix=f"Write Categories({example})."
-            )
+            fix = f"Write Categories({example})."
+            raise PolicyError("must be one list of values", key="categories", given=given, fix=fix)
         otherwise = as_plain(otherwise)
         for key, field in (("values", as_plain(tuple(values))), ("ordered", ordered), ("otherwise", otherwise)):
             object.__setattr__(self, key, field)
@@ -60,9 +59,8 @@ class Categories(OrderedAttribute):
             raise PolicyError("must not be empty", key="categories", given=[], fix="List at least one value.")
         for value in self.values:
             if not isinstance(value, str | int | bool):
-                raise PolicyError(
-                    "must be texts, whole numbers or true/false", key="categories", given=value, fix="Quote it."
-                )
+                fix = "Quote it."
+                raise PolicyError("must be texts, whole numbers or true/false", key="categories", given=value, fix=fix)
         if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
             twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
             raise PolicyError("must not repeat a value", key="categories", given=twice, fix="Remove one of them.")
@@ -92,10 +90,8 @@ class Categories(OrderedAttribute):
 
     def rank(self, operand: Value) -> Fraction:
         if not self.ordered:
-            raise PolicyError(
-                "must not compare unordered categories",
-                fix="Declare ordered=True (in a file: `ordered: true`), or use `in`.",
-            )
+            fix = "Declare ordered=True (in a file: `ordered: true`), or use `in`."
+            raise PolicyError("must not compare unordered categories", fix=fix)
         return Fraction(self.position(operand))
 
     @property
@@ -178,9 +174,8 @@ class Flag(OrderedAttribute):
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         if main is not None and not main.is_empty:
-            raise main.refuse(
-                "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
-            )
+            fix = "Write `flag` alone, or {flag: {otherwise: ..}}."
+            raise main.refuse("must be a mapping", given=main.plain(), fix=fix)
         return cls(**cls.keys.read(places))
 
     @classmethod
@@ -299,11 +294,9 @@ class Dates(OrderedAttribute):
     def position(self, value: Value) -> int:
         tick, (first, last) = _tick(value, self.by), self.ticks
         if tick is None or not first <= tick <= last:
-            raise PolicyError(
-                f"must be a {self.by} from {self.start} to {self.end}",
-                given=str(value) if isinstance(value, datetime.date) else value,
-                fix="Change it." if tick is not None else _no_such(value, self.by) or self._like("Write it like"),
-            )
+            rule = f"must be a {self.by} from {self.start} to {self.end}"
+            fix = "Change it." if tick is not None else _no_such(value, self.by) or self._like("Write it like")
+            raise PolicyError(rule, given=str(value) if isinstance(value, datetime.date) else value, fix=fix)
         return tick - first
 
     def value(self, position: int) -> str:

@@ -72,20 +72,15 @@ class Integers(OrderedAttribute):
         if self.step < 1:
             raise PolicyError("must be at least 1", key="integers.step", given=self.step, fix="Leave it out for 1.")
         if self.low > self.high:
-            raise PolicyError(
-                "must not be above high", key="integers.low", given=(self.low, self.high), fix="Swap the two."
-            )
+            fix = "Swap the two."
+            raise PolicyError("must not be above high", key="integers.low", given=(self.low, self.high), fix=fix)
         if max(abs(self.low), abs(self.high)) > 2**62:
-            raise PolicyError(
-                "must fit into 62 bits", key="integers", given=(self.low, self.high), fix="Use a smaller range."
-            )
+            fix = "Use a smaller range."
+            raise PolicyError("must fit into 62 bits", key="integers", given=(self.low, self.high), fix=fix)
         if (self.high - self.low) % self.step:
-            raise PolicyError(
-                "must be a whole number of steps above low",
-                key="integers.high",
-                given=self.high,
-                fix=f"Use {self.high - (self.high - self.low) % self.step}.",
-            )
+            rule = "must be a whole number of steps above low"
+            fix = f"Use {self.high - (self.high - self.low) % self.step}."
+            raise PolicyError(rule, key="integers.high", given=self.high, fix=fix)
         self.settle_otherwise(has_right_type=type(self.otherwise) is int)
 
     @property
@@ -105,9 +100,8 @@ class Integers(OrderedAttribute):
             or (int(value) - self.low) % self.step
         ):
             steps = f" in steps of {self.step}" if self.step > 1 else ""
-            raise PolicyError(
-                f"must be a whole number from {self.low} to {self.high}{steps}", given=value, fix="Change it."
-            )
+            fix = "Change it."
+            raise PolicyError(f"must be a whole number from {self.low} to {self.high}{steps}", given=value, fix=fix)
         return (int(value) - self.low) // self.step
 
     def value(self, position: int) -> int:
@@ -141,9 +135,8 @@ class Integers(OrderedAttribute):
             places |= {"low": ends[0], "high": ends[1]}
         for name in ("low", "high"):
             if name not in places:
-                raise entry.refuse(
-                    f"must have the key {name}", given=sorted(places), fix="Write {integers: [low, high]}."
-                )
+                fix = "Write {integers: [low, high]}."
+                raise entry.refuse(f"must have the key {name}", given=sorted(places), fix=fix)
         return cls(**cls.keys.read(places))
 
     @classmethod
@@ -221,20 +214,12 @@ class Decimals(OrderedAttribute):
         if self.low > self.high:
             raise PolicyError("must not be above high", key="decimals.low", given=(low, high), fix="Swap the two.")
         if max(abs(self.low), abs(self.high), self.step) * self.scale > 10**_MOST_DIGITS:
-            raise PolicyError(
-                f"must have at most {_MOST_DIGITS} digits, those after the point of the step included",
-                key="decimals",
-                given=[low, high],
-                fix="Use a smaller range or a larger step.",
-            )
+            rule = f"must have at most {_MOST_DIGITS} digits, those after the point of the step included"
+            raise PolicyError(rule, key="decimals", given=[low, high], fix="Use a smaller range or a larger step.")
         rest = (self.high - self.low) % self.step
         if rest:
-            raise PolicyError(
-                "must be a whole number of steps above low",
-                key="decimals.high",
-                given=high,
-                fix=f"Use {self.high - rest}.",
-            )
+            fix = f"Use {self.high - rest}."
+            raise PolicyError("must be a whole number of steps above low", key="decimals.high", given=high, fix=fix)
         self.settle_otherwise(has_right_type=not isinstance(otherwise, str))
 
     @cached_property
@@ -261,11 +246,8 @@ class Decimals(OrderedAttribute):
     def position(self, value: Value) -> int:
         place = None if isinstance(value, str) else _rank(value, self)
         if place is None or place.denominator != 1 or not 0 <= place < self.size:
-            raise PolicyError(
-                f"must be a number from {self.low} to {self.high} in steps of {self.step}",
-                given=value,
-                fix="Change it.",
-            )
+            rule = f"must be a number from {self.low} to {self.high} in steps of {self.step}"
+            raise PolicyError(rule, given=value, fix="Change it.")
         return int(place)
 
     def value(self, position: int) -> float:
@@ -299,9 +281,8 @@ class Decimals(OrderedAttribute):
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         if main is None or not main.is_list or "step" not in places:
             given = entry.plain() if main is None else main.plain()
-            raise entry.refuse(
-                "must be [low, high], with a step", given=given, fix="For instance {decimals: [0, 1], step: 0.1}."
-            )
+            fix = "For instance {decimals: [0, 1], step: 0.1}."
+            raise entry.refuse("must be [low, high], with a step", given=given, fix=fix)
         low, high = read_two(main)
         with main.blamed({"low": low, "high": high, **places}):
             return cls(low.real(), high.real(), **cls.keys.read(places))

@@ -101,9 +101,8 @@ class Grid(Attribute):
             if not (self.low[0] < self.high[0] and self.low[1] < self.high[1]):
                 raise PolicyError("must be below high", key="grid.low", given=(self.low, self.high), fix="Swap them.")
         if isinstance(self.otherwise, str) and self.otherwise != CLIP:
-            raise PolicyError(
-                "must be a cell or 'clip'", key="otherwise", given=self.otherwise, fix="Did you mean 'clip'?"
-            )
+            fix = "Did you mean 'clip'?"
+            raise PolicyError("must be a cell or 'clip'", key="otherwise", given=self.otherwise, fix=fix)
         if self.otherwise is not None and not isinstance(self.otherwise, str):
             self.position(self.otherwise)
 
@@ -114,9 +113,8 @@ class Grid(Attribute):
     def position(self, value: Value) -> int:
         fits = isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(part, int) for part in value)
         if not fits or not (0 <= value[0] < self.rows and 0 <= value[1] < self.columns):
-            raise PolicyError(
-                f"must be a cell [row, column] below [{self.rows}, {self.columns}]", given=value, fix="Change it."
-            )
+            fix = "Change it."
+            raise PolicyError(f"must be a cell [row, column] below [{self.rows}, {self.columns}]", given=value, fix=fix)
         return int(value[0]) * self.columns + int(value[1])
 
     def value(self, position: int) -> tuple[int, int]:
@@ -159,9 +157,8 @@ class Grid(Attribute):
             raise main.refuse("must be a mapping", given=main.plain(), fix="Write {grid: {rows: 40, columns: 30}}.")
         for name in ("rows", "columns"):
             if name not in places:
-                raise entry.refuse(
-                    f"must have the key {name}", given=sorted(places), fix=f"Add `{name}: ..` to the grid."
-                )
+                fix = f"Add `{name}: ..` to the grid."
+                raise entry.refuse(f"must have the key {name}", given=sorted(places), fix=fix)
         return cls(**cls.keys.read(places))
 
     @classmethod
@@ -268,16 +265,14 @@ class Items(Attribute):
         if isinstance(first, bool) or not isinstance(first, int):
             raise PolicyError("must be a whole number", key="items.first", given=first, fix="Leave it out for 0.")
         if isinstance(listed, tuple) and first != 0:
-            raise PolicyError(
-                "must not be given for items with names", key="items.first", given=first, fix="Remove it."
-            )
+            fix = "Remove it."
+            raise PolicyError("must not be given for items with names", key="items.first", given=first, fix=fix)
         if isinstance(listed, tuple) and len(set(listed)) != len(listed):
             raise PolicyError("must not repeat an item", key="items", given=listed, fix="Remove the second one.")
         counted = isinstance(at_most, int) and not isinstance(at_most, bool)
         if at_most is not None and not (counted and 1 <= at_most <= self.count):
-            raise PolicyError(
-                f"must be from 1 to {self.count}", key="items.at_most", given=at_most, fix="Leave it out for no bound."
-            )
+            fix = "Leave it out for no bound."
+            raise PolicyError(f"must be from 1 to {self.count}", key="items.at_most", given=at_most, fix=fix)
 
     @property
     def count(self) -> int:

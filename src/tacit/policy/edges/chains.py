@@ -171,12 +171,9 @@ def _between(policy: Policy, hidden: Any, ends: Sequence[_End], effort: int) -> 
             return Distance(policy)
     if policy.domain.size <= _SMALL:
         return Distance(policy, _one_by_one(policy, hidden, ends))
-    raise PolicyError(
-        "is too far to look for: too many ways lead on from this record",
-        key="distance",
-        given=dict(zip(policy.domain, hidden, strict=True)),
-        fix="Ask about records that differ in fewer attributes.",
-    )
+    rule = "is too far to look for: too many ways lead on from this record"
+    fix = "Ask about records that differ in fewer attributes."
+    raise PolicyError(rule, key="distance", given=dict(zip(policy.domain, hidden, strict=True)), fix=fix)
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,8 @@ def partition(
         raise PolicyError("must be a whole number", key=f"secrets.partition.{name}.width", given=width, fix="Round it.")
     for block in blocks or ():
         if not isinstance(block, Iterable):
-            raise PolicyError(
-                "must be a list of values or a range like '0..17'",
-                key=f"secrets.partition.{name}.blocks",
-                given=block,
-                fix="Write [[a, b], ..].",
-            )
+            rule = "must be a list of values or a range like '0..17'"
+            raise PolicyError(rule, key=f"secrets.partition.{name}.blocks", given=block, fix="Write [[a, b], ..].")
     widths = None
     if width is not None:
         widths = tuple(exact_width(one) for one in (width if isinstance(width, Iterable) else (width,)))

@@ -133,12 +133,9 @@ class SensitiveValues(Secrets):
             for value in values:
                 if attribute.is_set:
                     if isinstance(value, bool) or value not in (0, 1):
-                        raise PolicyError(
-                            "must be 1 (has the item) or 0 (has it not)",
-                            key=f"secrets.values.{name}",
-                            given=value,
-                            fix="Write [1], [0] or [0, 1].",
-                        )
+                        rule = "must be 1 (has the item) or 0 (has it not)"
+                        fix = "Write [1], [0] or [0, 1]."
+                        raise PolicyError(rule, key=f"secrets.values.{name}", given=value, fix=fix)
                 else:
                     canonical(attribute, value, key=f"secrets.values.{name}")
 

@@ -80,32 +80,23 @@ class Partition(Secrets):
         if self.width is not None:
             axes = domain.axes_of(self.name)
             if not all(axis.ordered for axis in axes):
-                raise PolicyError(
-                    "must list blocks for unordered categories",
-                    key=key,
-                    fix="Write blocks=[[a, b], ..] (in a file: `blocks: [[a, b], ..]`).",
-                )
+                fix = "Write blocks=[[a, b], ..] (in a file: `blocks: [[a, b], ..]`)."
+                raise PolicyError("must list blocks for unordered categories", key=key, fix=fix)
             widths = self.width * len(axes) if len(self.width) == 1 else self.width
             if len(widths) != len(axes):
                 raise PolicyError(f"must have {len(axes)} widths", key=key, given=self.width, fix="One for each axis.")
             for axis, width in zip(axes, widths, strict=True):
                 if not isinstance(width, int) and axis.spacing == int(axis.spacing):
-                    raise PolicyError(
-                        "must be a whole number", key=f"{key}.width", given=_plain_width(width), fix="Round it."
-                    )
+                    fix = "Round it."
+                    raise PolicyError("must be a whole number", key=f"{key}.width", given=_plain_width(width), fix=fix)
                 is_number = isinstance(width, int | Fraction) and not isinstance(width, bool)
                 if not is_number or width <= 0 or width % axis.spacing:
-                    raise PolicyError(
-                        f"must be a positive whole number of steps of {axis.spacing}",
-                        key=f"{key}.width",
-                        given=_plain_width(width),
-                        fix="Change the width.",
-                    )
+                    rule = f"must be a positive whole number of steps of {axis.spacing}"
+                    raise PolicyError(rule, key=f"{key}.width", given=_plain_width(width), fix="Change the width.")
             return
         if len(domain.axes_of(self.name)) > 1:
-            raise PolicyError(
-                "must have a width on a grid", key=key, fix="Write width=[rows, columns] (in a file: `width: [..]`)."
-            )
+            fix = "Write width=[rows, columns] (in a file: `width: [..]`)."
+            raise PolicyError("must have a width on a grid", key=key, fix=fix)
         if not self.blocks:
             raise PolicyError("must list at least one block", key=f"{key}.blocks", given=[], fix="Write [[a, b], ..].")
         blocks = self.block_positions(domain)
@@ -187,11 +178,8 @@ class Partition(Secrets):
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         if not entry.is_mapping:
             name = str(entry.node.value) if not entry.is_list else "age"
-            raise entry.refuse(
-                "must say how wide the blocks are, or list them",
-                given=entry.plain(),
-                fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
-            )
+            fix = f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width."
+            raise entry.refuse("must say how wide the blocks are, or list them", given=entry.plain(), fix=fix)
         entries = Keys(_NAME, replace(_WIDTH, required=False), replace(_BLOCKS, required=False)).entries(entry)
         if len({"width", "blocks"} & set(entries)) != 1:
             raise entry.refuse("must have either width or blocks", given=sorted(entries), fix="Give one of the two.")

@@ -84,21 +84,13 @@ class Within(Secrets):
         if self.theta <= 0:
             raise PolicyError("must be positive", key="secrets.within.theta", given=str(self.theta), fix="Raise it.")
         if self.metric not in METRICS:
-            raise PolicyError(
-                "must be l1, l2 or linf",
-                key="secrets.within.metric",
-                given=self.metric,
-                fix=nearest(str(self.metric), METRICS),
-            )
+            fix = nearest(str(self.metric), METRICS)
+            raise PolicyError("must be l1, l2 or linf", key="secrets.within.metric", given=self.metric, fix=fix)
         for name in self.names:
             attribute = domain[name]
             if not all(axis.ordered for axis in attribute.axes(name)):
-                raise PolicyError(
-                    "must have distances",
-                    key="secrets.within",
-                    given=name,
-                    fix="Use attributes, or declare ordered=True (in a file: `ordered: true`).",
-                )
+                fix = "Use attributes, or declare ordered=True (in a file: `ordered: true`)."
+                raise PolicyError("must have distances", key="secrets.within", given=name, fix=fix)
         wide = self._width(domain)
         if wide is not None and self.theta > wide:
             # the same promise as a smaller one, so most likely a slip: another unit, or another attribute
@@ -176,11 +168,8 @@ class Within(Secrets):
             metric = entries["metric"].text() if "metric" in entries and names != ["metric"] else "l1"
             return within(theta, names[0], metric=metric)
         if len(names) > 1 and not {"theta", "attributes"} & set(names) and all(name in domain for name in names):
-            raise entry.refuse(
-                "must say one distance for all attributes together",
-                given=entry.plain(),
-                fix=f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each.",
-            )
+            fix = f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each."
+            raise entry.refuse("must say one distance for all attributes together", given=entry.plain(), fix=fix)
         long = _LONG.entries(entry)
         return within(_theta(long["theta"]), *read_names(long["attributes"], domain), **_LONG.read(long))
 

@@ -92,11 +92,8 @@ class Secrets(ABC):
 
     def __or__(self, other: Secrets) -> Secrets:
         if not isinstance(other, Secrets):
-            raise PolicyError(
-                f"must be united with secrets, not with {kind_of(other)}",
-                key="secrets",
-                fix="Write a | b, for instance tc.secrets.within(5, 'age') | tc.secrets.attributes('sex').",
-            )
+            fix = "Write a | b, for instance tc.secrets.within(5, 'age') | tc.secrets.attributes('sex')."
+            raise PolicyError(f"must be united with secrets, not with {kind_of(other)}", key="secrets", fix=fix)
         return Union((*self.families(), *other.families()))
 
     def __and__(self, other: object) -> Secrets:

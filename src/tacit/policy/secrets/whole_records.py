@@ -431,9 +431,8 @@ def _side(entry: YamlEntry, domain: Domain) -> Any:
         return read_value(entry, next(iter(domain.values())))
     parts = entry.listed()
     if len(parts) != len(domain):
-        raise entry.refuse(
-            f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix="Write {name: value, ..}."
-        )
+        fix = "Write {name: value, ..}."
+        raise entry.refuse(f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix=fix)
     return [read_value(part, attribute) for part, attribute in zip(parts, domain.values(), strict=True)]
 
 
@@ -468,11 +467,8 @@ def _pair_document(side: Any) -> Any:
 def pairs(pairs: Iterable[tuple[Value, Value]], *, where: Where | str | None = None) -> Secrets:
     """Protect exactly these (hidden, cover) pairs. A side is a value, a tuple, or a mapping of some attributes."""
     if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
-        raise PolicyError(
-            f"must be a list of (hidden, cover), not {kind_of(pairs)}",
-            key="secrets.pairs",
-            fix='Write pairs([("hiv", "flu")]), or for a rule one of within, partition, values, records.',
-        )
+        fix = 'Write pairs([("hiv", "flu")]), or for a rule one of within, partition, values, records.'
+        raise PolicyError(f"must be a list of (hidden, cover), not {kind_of(pairs)}", key="secrets.pairs", fix=fix)
     listed = []
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
