@@ -25,7 +25,7 @@ FLAG = tc.Domain({"sick": tc.Flag()})
 ONE_WAY = tc.Policy(FLAG, tc.secrets.values({"sick": [True]}))
 BOTH_WAYS = tc.Policy(FLAG, tc.secrets.everything())
 PEOPLE = tc.Domain({"age": tc.Integers(0, 5), "sick": tc.Flag()})
-ADDITIVE = [name for name, case in MECHANISMS.items() if case.modules == ("additive",)]
+ADDITIVE = [name for name, case in MECHANISMS.items() if case.modules == ("linear",)]
 ENDLESS = [
     name for name, case in MECHANISMS.items() if {"masked", "masked_columns"} & {*case.modules}
 ]  # no last output
