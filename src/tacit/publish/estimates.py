@@ -1,4 +1,4 @@
-"""What a published table says about an aggregate: the frequency and the count of a value among many, with intervals."""
+"""Estimates from a published table: the frequency and the count of a value among many people, with intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 from tacit.policy.where import where as as_where
-from tacit.publish.methods.intervals import interval_of, sum_variance
+from tacit.publish.methods.intervals import interval_of
 from tacit.publish.table import PublishedTable
 
 
@@ -35,11 +35,10 @@ class Reconstruction:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return an interval that contains the true count with this probability, and the estimate.
 
-        It lies within 0 and the size, unless the estimate does not: then that is its end.
-
-        Of masked tables it is found from the law of the masks: for one count of one group with at least this
-        probability, for sums so in nearly all settings that were measured (`publish/methods/intervals.py`). Of other
-        tables it rests on the normal law, with about this probability: for a handful of people it is rough.
+        It lies within 0 and the size, unless the estimate does not: then that is its end. For masked tables it follows
+        from the law of the masks: one count of one group has at least this probability, and so have sums in nearly all
+        settings that were measured (`publish/methods/intervals.py`). For other tables it uses the normal law, with
+        about this probability: for a handful of people it is rough.
         """
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise PlanError(
@@ -74,7 +73,7 @@ def reconstruct(
     unbiased = table.method.estimates(published, sizes)
     found = table.method.nonnegative(published, sizes) if nonnegative else unbiased
     count = float(found[:, columns].sum())
-    deviation = float(np.sqrt(sum_variance(table.method, unbiased, sizes, columns)))
+    deviation = float(np.sqrt(table.method.sum_variance(unbiased, sizes, columns)))
 
     def ends(level: float) -> tuple[float, float]:
         return interval_of(table.method, unbiased, sizes, columns, level)

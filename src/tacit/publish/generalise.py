@@ -1,19 +1,18 @@
 """Generalised personal groups: public values that say the same about the sensitive attribute become one value.
 
 If a colour tells nothing about a disease, people of all colours are one group, whether a table says so or not: whoever
-puts them together estimates that group's frequencies, and the criterion must hold for it. Two values say the same if a
-chi-square test of homogeneity does not tell their counts apart. Its degrees of freedom are the sensitive values that
+adds them up estimates that group's frequencies, and the criterion must hold for it. Two values say the same if a
+chi-square test of homogeneity does not separate their counts. Its degrees of freedom are the sensitive values that
 occur, less one; the thesis' printed m is one too many, and more where values are missing.
 
-One column at a time asks whether a value tells anything by itself. Two columns may tell nothing by themselves and
-everything together: `joint=True` compares the combinations of all public columns that occur, and merges those.
+By default each column is tested by itself. Two columns may tell nothing by themselves and everything together:
+`joint=True` compares the combinations of all public columns that occur, and merges those.
 
 Complete linkage merges values only if all pairs of them pass. Connected components, as in the thesis, chain: 77 values
-that drift from 10% to 90% in small steps become one.
+that change from 10% to 90% in small steps become one.
 
-The test reads counts. On public data, or on a table that was published already, nothing is lost; on people's rows, what
-is merged depends on them, no epsilon covers it, and the result says `protected=False`. The same holds for a table whose
-groups were made in this way.
+The test reads counts. On public data, or on a table that was published already, it costs nothing. On people's rows, or
+a table whose groups were made in this way, the result depends on them, no epsilon covers it, and `protected` is False.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def generalise(
 
 
 def _combinations(groups: PersonalGroups, level: float, how: str) -> dict[str | tuple[str, ...], dict[Any, str]]:
-    """Return which combinations of all public columns become one, and that others are others."""
+    """Return what each combination of all public columns becomes; those that do not occur become `others`."""
     names = groups.columns.public
     if len(names) < 2:
         rule = "must have at least two public columns"
@@ -113,12 +112,12 @@ def _few(values: list[tuple[Any, ...]]) -> str:
 def _shown(table: PublishedTable) -> Ints:
     """Return the counts of shown values, if every record was perturbed by itself and alike; else refuse.
 
-    Then two laws of true values are the same if and only if those of shown values are, and shown records are as many,
-    and as independent, as the test takes them to be. Estimates of the true counts vary more than it would expect.
+    Then two laws of true values are the same if and only if those of shown values are, and shown records are as
+    independent as the test assumes. Estimates of the true counts vary more than it would expect.
     """
     if not table.method.appends:
         raise PlanError(
-            "must be perturbed uniformly: of other tables it is not known how far counts are apart by chance alone",
+            "must be perturbed uniformly: for other tables it is not known how far counts differ by chance alone",
             key="source",
             given=table.method.name,
             fix="Make a table with tc.publish.perturbed, or give public data.",
@@ -144,7 +143,7 @@ def same_impact(counts: Ints, significance: float, how: str, degrees: str = "bin
 
 
 def homogeneity(counts: Ints, degrees: str = "bins") -> Floats:
-    """Return for each pair of rows how likely counts at least as different are, if both follow one law (Eq 4.3)."""
+    """Return for each pair of rows the chance of counts at least as different, if both follow one law (Eq 4.3)."""
     sizes = counts.sum(axis=1).astype(np.float64)
     found = np.ones((len(counts), len(counts)))
     for row in range(len(counts)):
@@ -153,9 +152,9 @@ def homogeneity(counts: Ints, degrees: str = "bins") -> Floats:
         ratio = np.sqrt(np.maximum(sizes, 1) / max(sizes[row], 1))
         apart = (ratio[:, None] * counts[row] - counts / ratio[:, None]) ** 2 / np.maximum(both, 1)
         df = np.full(len(counts), counts.shape[1]) if degrees == "values" else there.sum(axis=1) - 1
-        # one value alone, or nobody: nothing tells them apart
-        told = (df > 0) & (sizes > 0) & (sizes[row] > 0)
-        found[row] = np.where(told, chdtrc(np.maximum(df, 1), (apart * there).sum(axis=1)), 1.0)
+        # one value alone, or nobody: no test is possible
+        tested = (df > 0) & (sizes > 0) & (sizes[row] > 0)
+        found[row] = np.where(tested, chdtrc(np.maximum(df, 1), (apart * there).sum(axis=1)), 1.0)
     return np.minimum(found, found.T)
 
 

@@ -28,12 +28,12 @@ from tacit.policy.domain import Domain
 from tacit.rows.counts.groups import PublicGroups, count_groups
 from tacit.rows.sources.engine import MakeFrame
 
-RESERVED: Final = ("size", "largest allowed size", "violated", "count", "estimate")  # columns of what is made here
+RESERVED: Final = ("size", "largest allowed size", "violated", "count", "estimate")  # columns of results
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are public, and which are sensitive with which values. All of it is public."""
+    """Which columns are public, and which are sensitive with which values."""
 
     public: tuple[str, ...]
     sensitive: Mapping[str, Attribute]
@@ -60,10 +60,10 @@ class Columns:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PersonalGroups:
-    """The personal groups of some rows: what the public columns hold is public, `counts` is not.
+    """The personal groups of some rows. All but `counts` is public.
 
-    `values` has the values of each public column, `which` the value that each group has, `counts` a row for each group
-    and a column for each sensitive value.
+    `values` has the values of each public column, `which` the value of each group in each of them, `counts` a row for
+    each group and a column for each sensitive value.
     """
 
     columns: Columns
@@ -81,7 +81,7 @@ class PersonalGroups:
         return np.asarray(self.counts.sum(axis=1))
 
     def group_labels(self, lines: int = 1) -> dict[str, Labels]:
-        """Return the public columns of a table with so many lines for each group."""
+        """Return the public columns of a table with this number of lines for each group."""
         return {
             name: Labels(list(values), np.repeat(self.which[:, at], lines))
             for at, (name, values) in enumerate(zip(self.columns.public, self.values, strict=True))
@@ -178,7 +178,7 @@ _MOST_LISTED: Final = 1_000_000  # values, or combinations, that a map may be as
 
 
 class FromRows(dict[Any, str]):
-    """What the values of a column become, as people's rows said. It stays that, wherever it is handed on to."""
+    """What the values of a column become, made from people's rows. The type marks it wherever it is used."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +186,8 @@ class Generalisation:
     """Which values of public columns become one: `maps[column][value]` is what a value becomes.
 
     Several columns that become one together are a tuple: `maps["ward", "sex"]["north", "f"]`. In such a map None stands
-    for every combination that it does not list. `protected` says whether it may be published as it is; what
-    is not keeps that mark also where `maps` alone, or a part of it, is handed on.
+    for every combination that it does not list. `protected` says whether it may be published as it is; if not, `maps`
+    and each part of it keep that mark.
     """
 
     maps: Maps
@@ -210,12 +210,12 @@ class Generalisation:
         return tuple(name for column in public for name in made_of.get(column, (column,)))
 
     def words(self) -> list[str]:
-        """Say what a table with these groups does not promise."""
+        """Return what a table with these groups does not promise."""
         return [] if self.protected else [MADE_FROM_ROWS]
 
     def __str__(self) -> str:
-        told = {merged_name(key): len(one.keys() - {None}) for key, one in self.maps.items()}
-        sizes = ", ".join(f"{name} {many} -> {self.sizes[name]}" for name, many in told.items())
+        before = {merged_name(key): len(one.keys() - {None}) for key, one in self.maps.items()}
+        sizes = ", ".join(f"{name} {many} -> {self.sizes[name]}" for name, many in before.items())
         return sizes if self.protected else f"{sizes}; made from people's rows and not protected by any epsilon"
 
 
@@ -223,7 +223,7 @@ NOTHING_MERGED: Final = Generalisation({}, protected=True)
 
 
 def merged_name(key: str | Names) -> str:
-    """Return what a merged column is called: its own name, or those of all columns that became one."""
+    """Return the name of a merged column: its own, or those of all columns that became one."""
     return " and ".join(_columns(key))
 
 
@@ -252,8 +252,8 @@ def as_generalisation(given: Any, public: Names) -> Generalisation:
     twice = [name for name in named if named.count(name) > 1]
     if twice:
         raise PlanError("must be about each column once", key="groups", given=twice[0], fix="Leave out one of both.")
-    kept = [name for name in public if name not in named]
-    taken = [name for name in map(merged_name, maps) if name in kept or name in RESERVED]
+    unmerged = [name for name in public if name not in named]
+    taken = [name for name in map(merged_name, maps) if name in unmerged or name in RESERVED]
     if taken:
         rule = "must not make a column with the name of another"
         raise PlanError(rule, key="groups", given=taken[0], fix="Rename that one.")
@@ -268,18 +268,18 @@ def check_protected(merges: Generalisation) -> None:
             key="groups",
             given="a generalisation that is not protected",
             fix="Nothing was charged. Generalise public data (public_data=True) or a published table, or give a map "
-            "that was made up without looking at the rows.",
+            "that was made without looking at the rows.",
         )
 
 
 def _are_too_many(attributes: Sequence[Attribute]) -> bool:
-    """Say whether values, or combinations of them, are too many to list; the number of sets is not written out."""
+    """Say whether values, or combinations of them, are too many to list; sets of values are counted by digits."""
     tens = sum(attribute.log10_size for attribute in attributes)
     return tens > math.log10(_MOST_LISTED) + 1 or math.prod(one.size for one in attributes) > _MOST_LISTED
 
 
 def check_listable(name: str, attribute: Attribute) -> None:
-    """Refuse a column whose values are too many to say of each what it becomes."""
+    """Refuse a column with too many values to list."""
     if _are_too_many([attribute]):
         raise PlanError(
             f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes",
@@ -320,7 +320,7 @@ def merged(groups: PersonalGroups, merges: Generalisation) -> PersonalGroups:
 
 
 def _with_one(groups: PersonalGroups, key: str | Names, one: Mapping[Any, str]) -> PersonalGroups:
-    """Return the groups with some columns replaced by one; groups that agree now are still apart."""
+    """Return the groups with some columns replaced by one; equal groups are not joined yet."""
     places = [groups.columns.public.index(name) for name in _columns(key)]
     if isinstance(key, str):
         listed, of = list(groups.values[places[0]]), groups.which[:, places[0]]
@@ -338,10 +338,10 @@ def _with_one(groups: PersonalGroups, key: str | Names, one: Mapping[Any, str]) 
     public[first], values[first] = merged_name(key), tuple(names)
     which = groups.which.copy()
     which[:, first] = rank[of] if len(rank) else 0
-    kept = [at for at in range(len(public)) if at not in rest]
+    left = [at for at in range(len(public)) if at not in rest]
     return replace(
         groups,
-        columns=replace(groups.columns, public=tuple(public[at] for at in kept)),
-        values=tuple(values[at] for at in kept),
-        which=which[:, kept],
+        columns=replace(groups.columns, public=tuple(public[at] for at in left)),
+        values=tuple(values[at] for at in left),
+        which=which[:, left],
     )

@@ -76,7 +76,7 @@ def perturbed(
         rho: a pair (rho1, rho2), see `retention_for`.
         groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
             `generalise` returns.
-        one_per: a public column that says which records hang together, such as a household: one record of each is
+        one_per: a public column that says which records belong together, such as a household: one record of each is
             picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
         again: publish it although another table about these columns was published; a session refuses it otherwise where
             one of both promises a criterion. The certificate then says that no criterion is promised any more.
@@ -105,8 +105,8 @@ def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> 
 BEST: Final = "best"
 
 
-def _masked(channel: Channel, asked: Criterion, bound: Fraction) -> Method:
-    return (MaskedColumns if channel.shape else Masked)(channel, asked)  # masks hide every frequency
+def _masked(channel: Channel, criterion: Criterion, bound: Fraction) -> Method:
+    return (MaskedColumns if channel.shape else Masked)(channel, criterion)  # masks hide every frequency
 
 
 _MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], Method]]] = {
@@ -153,10 +153,8 @@ def reconstruction_private(
         method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
         largest_frequency: a public bound on the frequency of any value of any sensitive column in any group; sampling
             and retention use it.
-        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
-            `generalise` returns.
-        one_per: a public column that says which records hang together, such as a household: one record of each is
-            picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
+        groups: what values of public columns become, as in `perturbed`.
+        one_per: a public column that says which records belong together, as in `perturbed`.
         again: publish it although another table about these columns was published, which a session refuses otherwise.
             The certificate then says that no criterion is promised any more.
     """
@@ -171,25 +169,21 @@ def private_choice(
     channel: Channel, lam: Any, delta: Any, criterion: str = "exact", method: str = "best", largest_frequency: Any = 1
 ) -> Choice:
     """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
-    asked = Criterion(lam, delta, criterion, "together")
-    asked.check(channel)
-    chooser = method_chooser(channel, asked, method, _bound(largest_frequency))
-    return Choice(channel.epsilon, chooser, promises=True)
-
-
-def _bound(given: Any) -> Fraction:
-    bound = as_share(given, key="largest_frequency")
+    promise = Criterion(lam, delta, criterion, "together")
+    promise.check(channel)
+    bound = as_share(largest_frequency, key="largest_frequency")
     if not 0 < bound <= 1:
-        raise PlanError("must lie above 0 and at most 1", key="largest_frequency", given=given, fix="Leave it out.")
-    return bound
+        rule = "must lie above 0 and at most 1"
+        raise PlanError(rule, key="largest_frequency", given=largest_frequency, fix="Leave it out.")
+    return Choice(channel.epsilon, _method_chooser(channel, promise, method, bound), promises=True)
 
 
-def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fraction) -> Callable[[Ints], Method]:
-    """Return what chooses a method by the public sizes of groups."""
+def _method_chooser(channel: Channel, criterion: Criterion, method: str, bound: Fraction) -> Callable[[Ints], Method]:
+    """Return a function that chooses a method by the public sizes of groups."""
     if method == BEST:
-        # masks follow the exact criterion, whatever bound is asked for
-        exact = replace(asked, how="exact")
-        every = [make(channel, exact if make is _masked else asked, bound) for make in _MAKERS.values()]
+        # masks follow the exact criterion, whatever `criterion` is
+        exact = replace(criterion, how="exact")
+        every = [make(channel, exact if make is _masked else criterion, bound) for make in _MAKERS.values()]
         usable = [one for one in every if _can_be_used(one)]
         if not usable:
             every[0].check()
@@ -197,7 +191,7 @@ def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fract
     if method not in METHODS:
         rule, fix = f"must be one of {', '.join(METHODS)}", nearest(str(word_or_kind(method)), METHODS)
         raise PlanError(rule, key="method", given=word_or_kind(method), fix=fix)
-    named = _MAKERS[method](channel, asked, bound)
+    named = _MAKERS[method](channel, criterion, bound)
     named.check()
     return lambda sizes: named
 
@@ -281,14 +275,14 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
 
 
 def _made_anew(given: Method) -> Method:
-    """Return the same method, made of its numbers, or refuse one of another kind."""
+    """Return a method made anew of the numbers of another, or refuse one of an unknown kind."""
     channel = Channel(given.channel.retention, given.channel.values, given.channel.shape)
     if type(given) is Uniform:
         return Uniform(channel)
     if type(given) in (Groupwise, Masked, MaskedColumns, Sampled):
         old = cast(PromisingMethod, given).criterion
-        asked = Criterion(old.lam, old.delta, old.how, old.tails)
-        return replace(given, channel=channel, criterion=asked)  # type: ignore[type-var]
+        criterion = Criterion(old.lam, old.delta, old.how, old.tails)
+        return replace(given, channel=channel, criterion=criterion)  # type: ignore[type-var]
     raise PlanError(
         "must be made by a method of this library",
         key="table",
@@ -298,7 +292,7 @@ def _made_anew(given: Method) -> Method:
 
 
 def _check_payer(account: PaidAccount | None, rows: Any) -> None:
-    """Refuse rows that nobody pays for where somebody has paid for the table, and the other way round."""
+    """Refuse plain rows for a table that a session has paid for, and a session for other tables."""
     if not isinstance(rows, Session):
         if account is not None:
             raise PlanError(
@@ -335,22 +329,20 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
         values.append(tuple(union))
         old_codes.append(np.array([place[value] for value in ours], np.int64)[table.groups.which[:, at]])
         new_codes.append(np.array([place[value] for value in theirs], np.int64)[new.groups.which[:, at]])
-    old, late = (np.stack(codes, axis=1) if codes else None for codes in (old_codes, new_codes))
-    if old is None or late is None:
-        which, of = table.groups.which[:1], np.zeros(len(table.sizes) + len(new.sizes), np.int64)
+    if values:
+        codes = np.concatenate([np.stack(old_codes, axis=1), np.stack(new_codes, axis=1)])
+        which, of = np.unique(codes, axis=0, return_inverse=True)
     else:
-        which, of = np.unique(np.concatenate([old, late]), axis=0, return_inverse=True)
+        which, of = table.groups.which[:1], np.zeros(len(table.sizes) + len(new.sizes), np.int64)
     counts = np.zeros((len(which), new.published.shape[1]), np.int64)
-    sizes = np.zeros(len(which), np.int64)
     np.add.at(counts, of.ravel(), np.concatenate([table.published, new.published]))
-    np.add.at(sizes, of.ravel(), np.concatenate([table.sizes, new.sizes]))
-    old_sizes, new_sizes = (np.zeros(len(which), np.int64) for _ in range(2))
+    old_sizes, new_sizes = np.zeros(len(which), np.int64), np.zeros(len(which), np.int64)
     np.add.at(old_sizes, of.ravel()[: len(table.sizes)], table.sizes)
     np.add.at(new_sizes, of.ravel()[len(table.sizes) :], new.sizes)
     if not new.method.holds_together(old_sizes, new_sizes).all():
         raise PlanError(
             f"must have groups that are all old or all new, since {table.method.name!r} keeps a criterion: whoever "
-            "adds up what two versions say about a group knows more than is promised",
+            "adds up two versions of a group knows more than is promised",
             key="rows",
             fix="Name a public column that sets new rows apart, such as the year, or publish all rows anew.",
         )
@@ -364,7 +356,7 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
     return replace(
         new,
         groups=replace(table.groups, values=tuple(values), which=which),
-        sizes=sizes,
+        sizes=old_sizes + new_sizes,
         published=counts,
         account=account,
         version=table.version + 1,
@@ -373,7 +365,7 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
 
 
 def _check_spelled_alike(column: str, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
-    """Refuse new values that are old ones, written in another way: a group would be in two versions unnoticed."""
+    """Refuse new values that are old ones with another spelling: their group would be in two versions unnoticed."""
     known = {_spelled(value): value for value in ours}
     for value in theirs:
         old = known.get(_spelled(value), value)
@@ -387,6 +379,6 @@ def _check_spelled_alike(column: str, ours: Sequence[Any], theirs: Sequence[Any]
 
 
 def _spelled(value: Any) -> Any:
-    """Return a value in the one spelling that names of rows have, where it has one."""
+    """Return a value in the spelling of names of rows, where it has one."""
     name = name_of(value)
     return str(value).strip().casefold() if callable(name) else name

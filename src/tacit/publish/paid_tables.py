@@ -55,7 +55,7 @@ from tacit.rows.sources.engine import MakeFrame
 class Choice:
     """What a table costs, and which method makes it, by the public sizes of groups.
 
-    `promises` says whether the method keeps a criterion, `again` that the table is wanted although others of the same
+    `promises` says whether the method keeps a criterion, `again` that the table is made although others of the same
     rows may tell about the same columns.
     """
 
@@ -117,7 +117,7 @@ def published(rows: Any, columns: Columns, choice: Choice, groups: Any, one_per:
 
 
 def _sets(rows: Any, columns: Columns, given: Any) -> str | None:
-    """Return the column that says which records hang together, or refuse it."""
+    """Return the column that says which records belong together, or refuse it."""
     if given is None:
         return None
     if not isinstance(given, str):
@@ -190,7 +190,7 @@ def _drawn(
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What a session needs to know of a table: what it costs, what is counted, and what is made of the counts."""
+    """A table for which a session will pay: its cost, the counts that it needs, and how it is made of them."""
 
     policy: Policy
     columns: Columns
@@ -204,14 +204,11 @@ class TablePlan:
 
     @property
     def note(self) -> TableNote:
-        """What the table tells about, to be held against other tables of the data set."""
+        """The columns of the table, which are compared with those of other tables of the data set."""
         return TableNote(self.columns.public, tuple(self.columns.sensitive), self.choice.promises, self.choice.again)
 
     def expected(self, size: int) -> tuple[Method, float]:
-        """Return the method for one group of this size, and how wrong the count of a value is (root mean square).
-
-        It assumes that every value is as frequent as any other.
-        """
+        """Return the method for one group of this size, and its expected error if all values are as frequent."""
         sizes = np.array([size], np.int64)
         method = self.choice.method(sizes)
         return method, method.expected_error(sizes, int(np.prod(self.columns.shape)))

@@ -1,6 +1,6 @@
-"""A published table: what it holds, what it promises, and in which forms it can be had.
+"""A published table: what it holds, what it promises, and its forms as frame, rows and certificate.
 
-Nothing in it depends on true counts but through what was drawn, so it may be printed, saved and sent.
+It depends on true counts only through published numbers, so it may be printed, saved and sent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tacit.publish.methods.method import Method
 from tacit.release.certificate import Certificate, policy_facts
 
 TWO_VALUES: Final = (
-    "there are two sensitive values: whoever knows that somebody cannot have the one knows that they have the other"
+    "there are two sensitive values: whoever knows that somebody cannot have one of them knows that they have the other"
 )
 LEFT_OUT: Final = (
     "rows with an empty public column, or whose sensitive value is not listed, are left out: whoever knows how many "
@@ -30,10 +30,10 @@ LEFT_OUT: Final = (
 )
 NOBODY: Final = "no row had a listed value in every column: check the spelling of `values`"
 CORRELATED: Final = (
-    "one record of people whose values hang together (a family, a person's several rows) belongs in the table: others "
-    "would tell about it"
+    "of people whose values depend on each other (a family, a person's several rows) only one record belongs in the "
+    "table: others would tell about it"
 )
-AGAIN: Final = "again"  # whether a table was asked for though others may tell about the same, as its certificate says
+AGAIN: Final = "again"  # key of certificates: the table was made although others may tell about the same columns
 TOLD_AGAIN: Final = (
     "it was asked for although other tables about {names} of the same rows may be published: for groups that are in "
     "both, no (lambda, delta) criterion is promised any more, neither by this table nor by those"
@@ -49,7 +49,7 @@ ONE_OF_EACH: Final = (
 UNLISTED: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 GIVEN_ONCE: Final = "each record was given once, as whoever appended rows says"
 COUNT: Final = "count"  # the column that says how many people a line stands for
-ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
+ONE_PER: Final = "one_per"  # key of certificates: the column of whose values one record each is in the table
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class PublishedTable:
     """Personal groups with published counts. `frame` has a line for each group and sensitive value.
 
     `published` are whole numbers; `estimates` what they say about the true counts. `account` is None if no session has
-    paid; `merges` says what values of public columns have become. `again` says that it was asked for though others may
-    tell about the same, `one_per` of what one record each is in it.
+    paid; `merges` says what values of public columns have become. `again` and `one_per` are those of `perturbed`.
     """
 
     groups: PersonalGroups  # what is public of them
@@ -128,10 +127,10 @@ class PublishedTable:
 
     @property
     def epsilon(self) -> Fraction:
-        """What is lost at most along an edge that changes sensitive values alone.
+        """The largest loss along an edge that changes sensitive values alone.
 
-        Of plain rows, by one record, since later versions have other records. Of a session, by one person, who may be
-        in every version: the sum over all of them.
+        Of plain rows, that of one record, since later versions have other records. Of a session, that of one person,
+        who may be in every version: the sum over all of them.
         """
         return self.method.epsilon if self.account is None else self.account.epsilon
 
@@ -160,7 +159,7 @@ class PublishedTable:
 
     @property
     def rows(self) -> Any:
-        """One line for each published record; refused where counts are no records, since they may be negative."""
+        """One line for each published record; refused where counts are not of records, and may be negative."""
         if not self.method.appends:
             fix = "Use frame, which has the counts."
             raise PlanError(
@@ -183,21 +182,18 @@ class PublishedTable:
 
     @property
     def estimated_errors(self) -> Floats:
-        """About how wrong the count of each value among all is (root mean square), as far as the table can tell."""
+        """About how wrong the count of each value among all is (root mean square), estimated from the table."""
         return np.asarray(np.sqrt(self.method.estimated_variances(self.estimates, self.sizes).sum(axis=0)))
 
     @property
     def personal_errors(self) -> Floats:
-        """About how wrong the estimate of each count is, relative to it: a row for each group; at most 1,000%.
-
-        These are estimates themselves, from what is published.
-        """
+        """About how wrong each estimate is, relative to itself: a row for each group; at most 1,000%."""
         counts = np.maximum(self.estimates, 1)
         return np.asarray(np.minimum(np.sqrt(self.method.variances(counts, self.sizes)) / counts, 10.0))
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know who trusts the promise."""
+        """What a reader of the table should know about its promise."""
         return [
             *([] if self.sizes.size else [NOBODY]),
             *([TWO_VALUES] if len(self.values) == 2 else []),
@@ -207,7 +203,7 @@ class PublishedTable:
 
     @property
     def undone(self) -> list[str]:
-        """What is promised no more, since other tables tell about the same."""
+        """What is no longer promised, since other tables may tell about the same columns."""
         names = ", ".join(self.groups.columns.sensitive)
         return [TOLD_AGAIN.format(names=names)] if self.again else []
 
@@ -227,7 +223,7 @@ class PublishedTable:
 
 
 def _between(errors: Floats) -> str:
-    """Return the least and the largest of some errors, in words; one where they agree."""
+    """Return the range of some errors as text."""
     least, most = (f"{end:.4g}" for end in (errors.min(initial=np.inf), errors.max(initial=0.0)))
     return f"about {most}" if least == most else f"about {least} to {most}"
 

@@ -166,7 +166,7 @@ def test_the_report_says_whom_it_is_for() -> None:
     assert found.document()["private"] == found.private
     assert repr(found) == "Disclosure(for the curator only)"
     assert "sex=M, race=b -> disease=hiv" in str(found)
-    assert [one.groups.asked.known for one in found.yardsticks] == list(combinations(PUBLIC, 2))
+    assert [one.groups.columns.known for one in found.yardsticks] == list(combinations(PUBLIC, 2))
     assert f"k-anonymity {PEOPLE.groupby(['race', 'age']).size().min()}" in str(found)
     assert "For the curator only" in json.dumps(found.chart().to_dict())
 

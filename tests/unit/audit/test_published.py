@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences, OneScale, Planned
+from tacit.audit.disclosure_audits.confidences import ConfidenceColumns, Confidences, OneScale, Planned
 from tacit.noise.cube import Cube
 from tacit.release.curator.private_counts import counts_under
 
@@ -40,8 +40,8 @@ def planned(secret: str, *questions: Any) -> Planned:
 
 
 def confidences(shown: Planned, *known: str) -> Confidences:
-    asked = AskedConfidences(known, "disease")
-    return Confidences.of(asked, counts_under(shown.policy, people(), [asked.table]))
+    columns = ConfidenceColumns(known, "disease")
+    return Confidences.of(columns, counts_under(shown.policy, people(), [columns.table]))
 
 
 def released(shown: Planned, which: int) -> np.ndarray:
@@ -129,7 +129,7 @@ def test_cells_that_share_a_radius(also: Any) -> None:
     plan: Any = tc.Session(policy, rows, budget=9).plan(tc.histogram("ward", "disease"), 1)
     plan = replace(plan, noise=Cube(Fraction(1), 4, "both"))  # which four cells would have, were it not a little worse
     shown = Planned((plan,))
-    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(policy, rows, [("ward", "disease")]))
+    of = Confidences.of(ConfidenceColumns(("ward",), "disease"), counts_under(policy, rows, [("ward", "disease")]))
     with noise.replayed(noise.Keystream(key=bytes(32))):
         error = plan.noise.draw_for((RUNS, 4)).reshape(RUNS, 2, 2).astype(float)
     if plan.groups is not None:
@@ -174,13 +174,13 @@ def test_answers_that_are_exact_are_always_close() -> None:
     policy = tc.Policy(DOMAIN, tc.secrets.attributes("ward"))
     plan = tc.Session(policy, people(), budget=9).plan(tc.marginals(sets=[["disease"], ["ward", "disease"]]), 1)
     shown = Planned((plan,))
-    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(policy, people(), [("ward", "disease")]))
+    of = Confidences.of(ConfidenceColumns(("ward",), "disease"), counts_under(policy, people(), [("ward", "disease")]))
     assert (shown.closeness(of, 0.2, np.nonzero(of.theta)) > 0).all()
     exact = tc.Policy(tc.Domain({**DOMAIN, "age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"))
     rows = people().assign(age=3)
     plan = tc.Session(exact, rows, budget=9).plan(tc.histogram("ward", "disease"), 1)
     assert plan.noise is None
-    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(exact, rows, [("ward", "disease")]))
+    of = Confidences.of(ConfidenceColumns(("ward",), "disease"), counts_under(exact, rows, [("ward", "disease")]))
     assert set(Planned((plan,)).closeness(of, 0.2, np.nonzero(of.theta)).tolist()) == {1.0}
 
 
@@ -199,7 +199,7 @@ def test_plans_without_tables_are_named() -> None:
     assert len(shown.left_out) <= 1
     restricted = planned("attributes", (tc.histogram("ward", "disease", where="ward == 'A'"), 1))
     assert restricted.left_out == (str(restricted.plans[0].query),)
-    assert restricted.asked(("ward",), ("disease",)) == []
+    assert restricted.columns(("ward",), ("disease",)) == []
 
 
 def test_another_cost_has_other_plans() -> None:

@@ -20,7 +20,6 @@ from tacit.publish.methods.intervals import (
     interval_of,
     noise_nodes,
     one_count,
-    sum_variance,
     sums,
 )
 from tacit.publish.methods.masked import PARTS, Masked
@@ -208,7 +207,7 @@ def test_the_deviation_of_a_column_is_what_is_measured() -> None:
     method = MaskedColumns(Channel(HALF, table.size, table.shape), ASKED)
     columns = np.arange(table.size).reshape(table.shape)[where].ravel().tolist()
     shown = drawn(method, table.reshape(1, -1))
-    predicted = np.median([sum_variance(method, shown[[row]], np.array([table.sum()]), columns) for row in range(200)])
+    predicted = np.median([method.sum_variance(shown[[row]], np.array([table.sum()]), columns) for row in range(200)])
     measured = shown[:, columns].sum(axis=1).std()
     assert measured < np.sqrt(predicted) * 1.1
     assert np.sqrt(predicted) < 2 * measured

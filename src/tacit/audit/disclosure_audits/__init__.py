@@ -6,5 +6,5 @@ In reading order:
     whole_ratios  the same for what is published: whole noise, exact sizes, sums
     confidences   groups of people with their sensitive values, and what readers see of them
     disclosures   what is told of them, at this cost and at others
-    yardsticks    how much alike the rows of a table are
+    yardsticks    how similar the rows of a table are
 """

@@ -43,8 +43,8 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class AskedConfidences:
-    """Which confidences are looked at: those of a sensitive attribute in the groups that some others make."""
+class ConfidenceColumns:
+    """Confidences of a sensitive attribute in the groups that the values of some others make."""
 
     known: Names
     sensitive: str
@@ -62,7 +62,7 @@ class Confidences:
     `places` are the lines of the groups that have people, `theta` those lines.
     """
 
-    asked: AskedConfidences
+    columns: ConfidenceColumns
     cells: Ints
     theta: Ints
     places: Ints
@@ -71,15 +71,15 @@ class Confidences:
     values: Sequence[Any]
 
     @classmethod
-    def of(cls, asked: AskedConfidences, counts: PrivateCounts) -> Confidences:
+    def of(cls, columns: ConfidenceColumns, counts: PrivateCounts) -> Confidences:
         """Return the confidences of a table that was counted."""
-        table = counts.tables[asked.table]
+        table = counts.tables[columns.table]
         cells = table.reshape(math.prod(table.shape[:-1]), table.shape[-1])
         places = np.flatnonzero(cells.any(axis=1))
         everybody = cells.sum(axis=0)
         prior = everybody / max(int(everybody.sum()), 1)
-        known = tuple(counts.values[name] for name in asked.known)
-        return cls(asked, cells, cells[places], places, prior, known, counts.values[asked.sensitive])
+        known = tuple(counts.values[name] for name in columns.known)
+        return cls(columns, cells, cells[places], places, prior, known, counts.values[columns.sensitive])
 
     @cached_property
     def phi(self) -> Ints:
@@ -97,7 +97,7 @@ class Confidences:
         shape = tuple(len(values) for values in self.known_values)
         parts = []
         for name, values, at in zip(
-            self.asked.known, self.known_values, np.unravel_index(self.places, shape), strict=True
+            self.columns.known, self.known_values, np.unravel_index(self.places, shape), strict=True
         ):
             texts = np.array([f"{name}={value}" for value in values], dtype=object)
             parts.append(texts[at])
@@ -105,25 +105,21 @@ class Confidences:
 
 
 def in_words(left_out: int) -> str:
-    """Say how many rows an audit leaves out for what they miss."""
-    many = (
-        "1 row misses a cell of a column that is named and is"
-        if left_out == 1
-        else (f"{left_out:,} rows miss a cell of a column that is named and are")
-    )
-    return f"{many} left out."
+    """Say how many rows an audit leaves out because they miss a cell."""
+    many, verb, be = ("1 row", "misses", "is") if left_out == 1 else (f"{left_out:,} rows", "miss", "are")
+    return f"{many} {verb} a cell of a column that is named and {be} left out."
 
 
-def confidences_asked(public: Names, sensitive: Names, ways: Sequence[int]) -> list[AskedConfidences]:
-    """Return which confidences to look at: each sensitive attribute by so many others at a time.
+def every_choice_of_columns(public: Names, sensitive: Names, ways: Sequence[int]) -> list[ConfidenceColumns]:
+    """Return the confidences of each sensitive attribute by every choice of so many others, as `ways` lists.
 
-    A sensitive attribute may be known of somebody and tell another, so the others count as known as well.
+    A reader may know one sensitive attribute of somebody and guess another, so the others count as known.
     """
     found = []
     for target in sensitive:
         others = (*public, *(name for name in sensitive if name != target))
         for many in dict.fromkeys(min(way, len(others)) for way in ways):
-            found += [AskedConfidences(known, target) for known in combinations(others, many)]
+            found += [ConfidenceColumns(known, target) for known in combinations(others, many)]
     return found
 
 
@@ -255,19 +251,19 @@ class Planned(PublishedCounts):
         """The releases that this audit says nothing about: no tables of everybody, or noise that depends on places."""
         return tuple(str(plan.query) for plan in self.plans if not any(True for _ in plan.counted_tables()))
 
-    def asked(self, public: Names, sensitive: Names) -> list[AskedConfidences]:
-        """Return which confidences can be read off the tables."""
-        found: dict[AskedConfidences, None] = {}
+    def columns(self, public: Names, sensitive: Names) -> list[ConfidenceColumns]:
+        """Return the confidences that follow from the tables."""
+        found: dict[ConfidenceColumns, None] = {}
         for table in self.tables:
             for target in sensitive:
                 known = tuple(name for name in table.names if name != target)
                 if target in table.names and known and set(known) <= {*public, *sensitive}:
-                    found[AskedConfidences(known, target)] = None
+                    found[ConfidenceColumns(known, target)] = None
         return list(found)
 
     def closeness(self, of: Confidences, tau: float, picked: tuple[Ints, Ints]) -> Floats:
         """Return how likely the best guess is close to the truth, of all tables that have the counts."""
-        sizes = self._sizes(of.asked.known)
+        sizes = self._sizes(of.columns.known)
         each = [
             _ConfidenceCells.of(table, of).closeness(of, ratios.as_share(tau), picked, sizes)
             for table in self._with(of)
@@ -280,7 +276,7 @@ class Planned(PublishedCounts):
             yield _errors(table)[_laid_out(table, table.which, of)].reshape(-1), of.cells.reshape(-1)
 
     def _with(self, of: Confidences) -> list[CountedTable]:
-        return [table for table in self.tables if set(table.names) == set(of.asked.table)]
+        return [table for table in self.tables if set(table.names) == set(of.columns.table)]
 
     def _sizes(self, known: Names) -> list[Law]:
         """Return the noises of tables that publish the sizes of the groups, where all cells have the same."""
@@ -347,7 +343,7 @@ class _ConfidenceCells:
 
 def _laid_out(table: CountedTable, cells: Ints, confidences: Confidences) -> Ints:
     """Return something of each cell of a table in the order in which confidences have them."""
-    turned = np.transpose(cells.reshape(table.shape), [table.names.index(name) for name in confidences.asked.table])
+    turned = np.transpose(cells.reshape(table.shape), [table.names.index(name) for name in confidences.columns.table])
     return turned.reshape(-1, turned.shape[-1])
 
 

@@ -1,9 +1,9 @@
-"""What noisy answers disclose: groups of which a sensitive value can be told with confidence.
+"""What noisy answers disclose: groups whose share of a sensitive value a reader can guess with confidence.
 
 A value is *disclosed* in a group if (1) a reader's guess of its confidence, the ratio of two published counts, is
 within the share `tau` of the truth with probability `closeness` at least, and (2) the true confidence is at least
-`jump` times the share of the value among all people. Both are common with accurate answers: an epsilon hides what one
-row adds, not what a group of rows has in common. So fewer disclosures mean larger errors: a curve shows both against
+`jump` times the share of the value among all people. Accurate answers disclose much: an epsilon hides what one row
+adds, not what a group of rows has in common. So fewer disclosures mean larger errors: a curve shows both against
 epsilon (document 004, section 3.4).
 
 Guarantee   None, and no protection: this audit reads private data, for the curator alone. It is marked so wherever it
@@ -30,7 +30,7 @@ import pandas as pd
 
 from tacit.arrays import Bools, Floats
 from tacit.audit.disclosure_audits.confidences import (
-    AskedConfidences,
+    ConfidenceColumns,
     Confidences,
     Names,
     OneScale,
@@ -40,7 +40,7 @@ from tacit.audit.disclosure_audits.confidences import (
     as_ways,
     check_apart,
     check_known,
-    confidences_asked,
+    every_choice_of_columns,
     in_words,
 )
 from tacit.audit.disclosure_audits.ratios import LAPLACE
@@ -55,66 +55,6 @@ SANITY: Final = 1e-4  # of all people: smaller counts are not expected to be acc
 LOWEST: Final = 1e-6
 HIGHEST: Final = 1e3
 DIGITS: Final = 1.002  # two epsilons closer than this are the same, to three digits
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Curve:
-    """What would be disclosed at other costs."""
-
-    published: PublishedCounts
-    parts: tuple[Confidences, ...]
-    people: int
-    tau: float
-    closeness: float
-    jump: float
-
-    def disclosures(self, epsilon: float) -> int:
-        """Return how many values would be disclosed at this cost."""
-        shown, found = self.published.at(epsilon), 0
-        for part in self.parts:
-            lines, columns = np.nonzero((part.jumps >= self.jump) & (part.theta > 0))
-            if len(lines):
-                found += int((shown.closeness(part, self.tau, (lines, columns)) >= self.closeness).sum())
-        return found
-
-    def frame(self, epsilons: Sequence[float]) -> pd.DataFrame:
-        """Return a line for each cost; those are left out at which there is no plan, or too much noise to add up."""
-        rows = []
-        for epsilon in epsilons:
-            if not 0 < epsilon < np.inf:
-                raise PlanError("must be numbers above 0", key="epsilons", given=str(epsilon))
-            many = self._tried(epsilon)
-            if many is not None:
-                error = overall_error(self.published.at(epsilon), self.parts, self.people)
-                rows.append((float(epsilon), many, error))
-        return pd.DataFrame(rows, columns=["epsilon", "disclosures", "error"])
-
-    @cached_property
-    def largest_safe(self) -> float | None:
-        """The largest cost without a disclosure, to three digits; None where there is none, or no disclosure at all.
-
-        Closeness grows with epsilon but for what two negative counts add, which no closeness above one half is made of.
-        So a bisection finds where disclosures begin; what lies at its lower end was looked at.
-        """
-        start = self.published.epsilon
-        low, high = (start, None) if not self.disclosures(start) else (None, start)
-        while low is None or high is None:
-            tried = (high or start) / 4 if low is None else low * 4
-            many = self._tried(tried) if LOWEST <= tried <= HIGHEST else None
-            if many is None:
-                return None
-            low, high = (tried, high) if not many else (low, tried)
-        while high / low > DIGITS:
-            middle = float(np.sqrt(low * high))
-            low, high = (low, middle) if self._tried(middle) != 0 else (middle, high)
-        return low
-
-    def _tried(self, epsilon: float) -> int | None:
-        """Return how many values would be disclosed; None where there is no plan, or too much noise to add up."""
-        try:
-            return self.disclosures(epsilon)
-        except PlanError:
-            return None
 
 
 def overall_error(published: PublishedCounts, parts: Sequence[Confidences], people: int) -> float:
@@ -202,19 +142,44 @@ class Disclosure:
         )
 
     def curve(self, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
-        """Return disclosures and the overall error at other costs: epsilon, disclosures, error."""
-        return self._curve.frame(epsilons)
+        """Return disclosures and the overall error at other costs: epsilon, disclosures, error.
+
+        Costs are left out at which there is no plan, or too much noise to add up.
+        """
+        rows = []
+        for epsilon in epsilons:
+            if not 0 < epsilon < np.inf:
+                raise PlanError("must be numbers above 0", key="epsilons", given=str(epsilon))
+            many = self._tried(epsilon)
+            if many is not None:
+                rows.append((float(epsilon), many, self._error_at(epsilon)))
+        return pd.DataFrame(rows, columns=["epsilon", "disclosures", "error"])
 
     @cached_property
     def largest_safe_epsilon(self) -> float | None:
-        """The largest epsilon without a disclosure, to three digits; None if none between 10^-6 and 10^3 is known."""
-        return self._curve.largest_safe
+        """The largest epsilon without a disclosure, to three digits; None if none between 10^-6 and 10^3 is known.
+
+        Closeness grows with epsilon except for what two negative counts add, and that is never above one half. So a
+        bisection finds where disclosures begin; its lower end is a cost that was computed.
+        """
+        start = self.published.epsilon
+        low, high = (start, None) if not self._disclosures_at(start) else (None, start)
+        while low is None or high is None:
+            epsilon = (high or start) / 4 if low is None else low * 4
+            many = self._tried(epsilon) if LOWEST <= epsilon <= HIGHEST else None
+            if many is None:
+                return None
+            low, high = (epsilon, high) if not many else (low, epsilon)
+        while high / low > DIGITS:
+            middle = float(np.sqrt(low * high))
+            low, high = (low, middle) if self._tried(middle) != 0 else (middle, high)
+        return low
 
     @property
     def error_when_safe(self) -> float | None:
         """The overall error that remains at that epsilon; None if there is none."""
         safe = self.largest_safe_epsilon
-        return None if safe is None else overall_error(self.published.at(safe), self.parts, self.people)
+        return None if safe is None else self._error_at(safe)
 
     @property
     def yardsticks(self) -> tuple[Yardsticks, ...]:
@@ -291,18 +256,32 @@ class Disclosure:
     def _disclosed(self, part: Confidences, chances: Floats) -> Bools:
         return np.asarray((chances >= self.thresholds.closeness) & (part.jumps >= self.thresholds.jump))
 
-    @cached_property
-    def _curve(self) -> Curve:
-        at = self.thresholds
-        return Curve(self.published, self.parts, self.people, at.tau, at.closeness, at.jump)
+    def _disclosures_at(self, epsilon: float) -> int:
+        """Return how many values would be disclosed at another cost."""
+        shown, at, found = self.published.at(epsilon), self.thresholds, 0
+        for part in self.parts:
+            lines, columns = np.nonzero((part.jumps >= at.jump) & (part.theta > 0))
+            if len(lines):
+                found += int((shown.closeness(part, at.tau, (lines, columns)) >= at.closeness).sum())
+        return found
+
+    def _tried(self, epsilon: float) -> int | None:
+        """Return the same; None where there is no plan, or too much noise to add up."""
+        try:
+            return self._disclosures_at(epsilon)
+        except PlanError:
+            return None
+
+    def _error_at(self, epsilon: float) -> float:
+        return overall_error(self.published.at(epsilon), self.parts, self.people)
 
     @cached_property
     def _details(self) -> pd.DataFrame:
-        several = len({part.asked.sensitive for part in self.parts}) > 1
+        several = len({part.columns.sensitive for part in self.parts}) > 1
         columns: dict[str, list[npt.NDArray[Any]]] = {}
         for part, chances in zip(self.parts, self.chances, strict=True):
             groups, values = part.theta.shape
-            target = part.asked.sensitive
+            target = part.columns.sensitive
             called = np.array([f"{target}={value}" for value in part.values], dtype=object)
             plain = np.empty(values, dtype=object)
             plain[:] = list(part.values)
@@ -369,10 +348,10 @@ def disclosure(
         return _of_plans(rows, _listed(plan), public, sensitive, thresholds)
     known, secret = as_names(public, "public"), as_names(sensitive, "sensitive")
     check_apart(known, secret)
-    asked = confidences_asked(known, secret, as_ways(ways))
-    shown = OneScale.checked(scale, noise, 4 * len(asked) if step is None else step)
-    counts = counts_of_columns(rows, [one.table for one in asked], weight)
-    found = _audited(shown, [Confidences.of(one, counts) for one in asked], counts.people, thresholds)
+    columns = every_choice_of_columns(known, secret, as_ways(ways))
+    shown = OneScale.checked(scale, noise, 4 * len(columns) if step is None else step)
+    counts = counts_of_columns(rows, [one.table for one in columns], weight)
+    found = _audited(shown, [Confidences.of(one, counts) for one in columns], counts.people, thresholds)
     return replace(found, incomplete=counts.left_out)
 
 
@@ -388,16 +367,16 @@ def _of_plans(rows: Any, plans: tuple[Plan, ...], public: Any, sensitive: Any, t
         known = as_names(public, "public")
         check_known(known, list(policy.domain), "public")
     check_apart(known, secret)
-    asked: list[AskedConfidences] = shown.asked(known, secret)
-    if not asked:
+    columns: list[ConfidenceColumns] = shown.columns(known, secret)
+    if not columns:
         raise PlanError(
             "must publish counts of a sensitive attribute by others",
             key="plan",
             given="; ".join(str(one.query) for one in plans),
             fix="Ask for a histogram or marginals of both, or name what is sensitive.",
         )
-    counts = counts_under(policy, rows, [one.table for one in asked])
-    parts = [Confidences.of(one, counts) for one in asked]
+    counts = counts_under(policy, rows, [one.table for one in columns])
+    parts = [Confidences.of(one, counts) for one in columns]
     return _audited(shown, parts, counts.people, thresholds, shown.left_out)
 
 

@@ -4,8 +4,7 @@ Of a group of `phi` people `theta` have a sensitive value. Whoever reads the two
 true confidence theta/phi. The closeness probability is P(|Y/X - theta/phi| <= tau theta/phi): how likely the guess is
 off by at most the share tau.
 
-Guarantee   None: these numbers say what a reader of noisy answers learns. They are off by less than
-            1e-12.
+Guarantee   None: these numbers say what a reader of noisy answers learns. They are off by less than 1e-12.
 Assumes     The two noises are independent of each other, with one scale. `whole_ratios.py` has the noises that
             Tacit draws, where the two counts may also depend on each other, or one of them may be exact.
 Why         In units of the scale, with t = theta, f = phi and W = Y - zX:  Y/X <= z is W <= 0 where X > 0 and W >= 0
@@ -14,10 +13,9 @@ Why         In units of the scale, with t = theta, f = phi and W = Y - zX:  Y/X 
             G(x, c) = (e^-x - c^2 e^(-x/c)) / (2 (1 - c^2)) = G(x/c, 1/c), which for c <= 1 is also
             e^-x (1 + x c/(1+c) r((1-c) x/c)) / 2  with  r(u) = (1 - e^-u)/u:  a sum of positive terms, without a gap
             at c = 1. Given X < 0, -X is exponential with mean 1 (no memory), which gives P(W <= 0, X < 0) as one
-            integral: e^(-f-t) / (4 (1+z)) for z >= 0, and for z = -c another with r. The limits at 0, 1 and -1 are
-            what these formulas give there.
-            Of the closeness probability, (1 +- tau) theta/phi are the two z, and W there has the mean -+ tau t: so
-            both tails are taken at the same x = tau t, and nothing is subtracted that is nearly equal.
+            integral: e^(-f-t) / (4 (1+z)) for z >= 0, and for z = -c another with r. These formulas also hold at
+            0, 1 and -1. Of the closeness probability, (1 +- tau) theta/phi are the two z, and W there has the mean
+            -+ tau t: so both tails are taken at the same x = tau t, and no nearly equal numbers are subtracted.
             Gaussian: (W, X) are jointly normal, and P(W <= 0, X < 0) is Owen's function twice (Hinkley).
 Reference   The thesis on disclosure and reconstruction privacy (document 004), Lemma 2, Theorem 2, Corollary 3; its
             Lemma 1 and Corollary 2 fail: Y/X has no mean and no variance. Hinkley, On the ratio of two correlated
@@ -47,7 +45,7 @@ TWO_SCALE: Final = "two-scale"
 CUBE: Final = "cube"
 AT_ONCE: Final = 1 << 14  # numbers that stay in the cache of a core, with all that is made of them
 LARGE: Final = 1e300  # beyond which nothing is left of an exponential, and products still are finite
-LARGEST_RATIO: Final = 1e150  # no count of this world has a larger one
+LARGEST_RATIO: Final = 1e150  # larger than that of any two counts
 NEVER: Final = 45.0  # scales below zero, where no count ever is: e^-45 < 3e-20
 NEAR_ONE: Final = 0.02  # how near to one a scale is before the tail is taken from its other form
 
@@ -105,7 +103,7 @@ def closeness(theta: npt.ArrayLike, phi: npt.ArrayLike, scale: Any, tau: Any, no
     work = _close if noise == LAPLACE else _close_gaussian
     found = np.empty(len(part))
     for piece in _pieces(len(part)):
-        # one number for all stays one number: nothing is computed as often as there are others
+        # a number for all stays one number
         found[piece] = work(part[piece], whole[piece], _part(unit, scale, piece), _part(share, tau, piece))
     return _shaped(found, shape)
 
@@ -127,9 +125,9 @@ def _close(theta: Floats, phi: Floats, scale: Floats, tau: Floats) -> Floats:
     tail = np.exp(-x)
     ratio = t / f
     high, low = (1 + tau) * ratio, (1 - tau) * ratio
-    # x / c is tau f / (1 +- tau): a matter of the group alone
+    # x / c is tau f / (1 +- tau)
     found = 1.0 - _tail(x, tail, tau / (1 + tau) * f, high) - _tail(x, tail, tau / (1 - tau) * f, low)
-    # both counts negative: of any weight only where both are small
+    # both counts negative: that matters only where both are small
     small = np.flatnonzero(t + f < NEVER)
     if len(small):
         both, above, below = np.exp(-(t[small] + f[small])), high[small], low[small]

@@ -1,23 +1,23 @@
 """The noisy confidence of what Tacit publishes: whole-number noise, and sizes that are exact, noisy or added up.
 
-Where the size of a group comes from makes the difference (`ratios.py` has two independent Laplace counts):
+What counts is where the size of a group comes from (`ratios.py` has two independent Laplace counts):
 
-    exact     no secret edge changes it (under `attributes`, every count of the others): only the numerator is noisy
+    exact     no secret edge changes it, as under `attributes`: only the numerator is noisy
     fitted    exact as well, and the cells of the group were made to add up to it (least squares)
     beside    another entry of the same release, drawn with the numerator
     apart     an entry of another release, independent of the numerator
     summed    the sum of the group's own cells: the numerator is a part of it
     leaning   the same, and all cells of more groups were made to add up to an exact total
 
-Guarantee   None: these numbers say what a reader of noisy answers learns. They are sums over every value of the noise
-            but for what has a probability below 1e-15 in all; they are off by less than 1e-12.
+Guarantee   None: these numbers say what a reader of noisy answers learns. They are sums over all values of the noise
+            except some with a probability below 1e-15 in all; they are off by less than 1e-12.
 Assumes     Noise is published less its mean, as Tacit does. True counts are whole numbers.
 Why         Let r be the noise of the size, or of the other cells, and p(r) its law. Given r, the guess is close for
             noise of the numerator between two ends, so the probability is the sum of p(r) P(low <= noise <= high).
             Where the entries of a release share something (the radius of a cube), this is so given what they share,
-            and the result is the mixture; of more than 512 radii, so many of equal weight stand for all.
+            and the result is the mixture; where there are more than 512 radii, 512 of equal weight stand for all.
             Ends are compared exactly, as fractions of whole numbers, since with whole noise a tie has a probability.
-            Sizes that are negative turn the ends around; a size of zero gives no guess, which is not close.
+            Negative sizes exchange the ends; with a size of zero there is no guess, which counts as not close.
             Summed: with R = the rest of the group and Y = the numerator, Y/(Y+R) is between z1 < 1 and z2 for Y between
             z1 R/(1-z1) and z2 R/(1-z2) where R > 0; if z2 > 1, for all Y above the first, and also for those that are
             so far below zero that Y/(Y+R) falls below z2 again. R < 0 is its mirror image.
@@ -47,7 +47,7 @@ from tacit.noise.cube import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
 
-# what noises are called here, and by the functions that draw them
+# names of noises here, and of the functions that draw them
 NAMED: Final = {
     TWO_SIDED: TWO_SIDED,
     "discrete-laplace": TWO_SIDED,
@@ -72,11 +72,11 @@ class WholeLaw:
     chances: Floats
     mean: float
 
-    def between(self, low: Ints, high: Ints) -> Floats:
-        """Return P(low <= noise <= high)."""
+    def between(self, low: Any, high: Any) -> Floats:
+        """Return P(low <= noise <= high); arrays are broadcast."""
         last = len(self.chances)
         ends = [np.clip(end - self.first + 1, 0, last) for end in (low - 1, high)]
-        return np.maximum(self._upto[ends[1]] - self._upto[ends[0]], 0.0)
+        return np.asarray(np.maximum(self._upto[ends[1]] - self._upto[ends[0]], 0.0))
 
     @cached_property
     def _upto(self) -> Floats:
@@ -90,7 +90,7 @@ class WholeLaw:
         return self.first + np.arange(len(self.chances), dtype=np.int64)
 
     def thinned(self, most: int) -> tuple[Ints, Floats]:
-        """Return points and how likely they are; of more than `most`, so many that stand for equally likely parts."""
+        """Return points and their probabilities; of more than `most` points, `most` that are equally likely."""
         if len(self.chances) <= most:
             return self.points, self.chances
         middles = (np.arange(most) + 0.5) / most
@@ -124,7 +124,7 @@ def whole_closeness(theta: Any, phi: Any, scale: Any, tau: Any, noise: str | Law
 
 
 def as_share(tau: Any) -> Fraction:
-    """Return how far off a guess may be as an exact number, or refuse."""
+    """Return `tau` as an exact number, or refuse."""
     share = as_fraction(tau if np.ndim(tau) else np.asarray(tau).item(), key="tau")
     if not 0 < share < 1:
         raise PlanError("must lie between 0 and 1", key="tau", given=str(tau), fix="For instance 0.2, for a fifth.")
@@ -162,12 +162,7 @@ def _scale(given: Any) -> Fraction:
 
 def exact(theta: Ints, noise: WholeLaw, tau: Fraction) -> Floats:
     """Return how likely the noise of the numerator alone is at most tau theta."""
-
-    def close(part: Ints, _: Ints) -> Floats:
-        top = tau.numerator * part
-        return noise.between(_at_least(-top, tau.denominator, noise.mean), _at_most(top, tau.denominator, noise.mean))
-
-    return _each(theta, theta, 1, close)
+    return fitted(theta, noise, Fraction(0), NOTHING, tau)
 
 
 def beside(theta: Ints, phi: Ints, law: Law, tau: Fraction) -> Floats:
@@ -204,10 +199,10 @@ def summed(theta: Ints, phi: Ints, noise: WholeLaw, others: WholeLaw, tau: Fract
         last = _Ratio(high_top, size, np.where(high_bottom == 0, 1, np.abs(high_bottom)))
         moved = noise.mean - part[:, None]
         # where the rest is positive; the mirror image has the ends of -Y
-        right = _between(first.up(1, moved), np.where(bounded, last.down(1, moved), BEYOND), noise)
-        left = _between(np.where(bounded, last.up(-1, moved), -BEYOND), first.down(-1, moved), noise)
-        again = _between(np.full_like(rest, -BEYOND, dtype=np.int64), last.down(-1, moved), noise)
-        mirrored = _between(last.up(1, moved), np.full_like(rest, BEYOND, dtype=np.int64), noise)
+        right = noise.between(first.up(1, moved), np.where(bounded, last.down(1, moved), BEYOND))
+        left = noise.between(np.where(bounded, last.up(-1, moved), -BEYOND), first.down(-1, moved))
+        again = noise.between(-BEYOND, last.down(-1, moved))
+        mirrored = noise.between(last.up(1, moved), BEYOND)
         turned = high_bottom < 0
         above = right + np.where(turned, again, 0.0)
         below = left + np.where(turned, mirrored, 0.0)
@@ -377,7 +372,7 @@ class _Ratio:
 def _at_most(top: npt.NDArray[Any], bottom: Any, moved: Any) -> Ints:
     """Return the floor of top / bottom + moved: exact where all three are whole numbers.
 
-    With a mean that is none, ties are rare (an end that is a ratio of one), and floats miss them by less than `TIE`.
+    With a mean that is not whole, ties are rare, and floats miss them by less than `TIE`.
     """
     floor = np.floor(moved)
     if top.dtype.kind == "i" and bool((floor == moved).all()):
@@ -390,17 +385,13 @@ def _at_least(top: npt.NDArray[Any], bottom: Any, moved: Any) -> Ints:
     return -_at_most(-top, bottom, -np.asarray(moved))
 
 
-def _between(low: Ints, high: Ints, noise: WholeLaw) -> Floats:
-    return noise.between(*np.broadcast_arrays(low, high))
-
-
 def _whole_mean(mean: float) -> Any:
     """Return a mean, as a whole number if it is one, so that what it is taken from stays whole."""
     return int(mean) if mean == int(mean) else mean
 
 
 def _each(theta: Ints, phi: Ints, values: int, close: Callable[[Ints, Ints], Floats]) -> Floats:
-    """Return what `close` says of each pair of counts, asked once for pairs that are the same; nobody: 0."""
+    """Return `close` of each pair of counts, computed once for equal pairs; 0 where a count is 0."""
     there = np.flatnonzero((theta > 0) & (phi > 0))
     found = np.zeros(len(theta))
     if not len(there):

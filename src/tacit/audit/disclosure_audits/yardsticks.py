@@ -1,4 +1,4 @@
-"""Syntactic yardsticks: how much alike the rows of a table are, group by group.
+"""Syntactic yardsticks: how similar the rows of a table are, group by group.
 
 Rows with the same values of the public attributes are a group. P is the distribution of the sensitive attribute in a
 group, Q that in the whole table.
@@ -14,7 +14,7 @@ group, Q that in the whole table.
     rho1-rho2        of values with q <= rho1 the largest p: rho2 must be at least that
 
 Of several sensitive attributes each is measured by itself, as publishers do, and all of them as one, whose values are
-the combinations: a group may have many values of each of two attributes, and few combinations. Combinations stand in no
+the combinations: a group may have many values of each of two attributes, and few combinations. Combinations have no
 order, so they have no ordered distance.
 
 A taxonomy file says which general value each value of an attribute becomes:
@@ -43,6 +43,7 @@ Checked by  tests/unit/audit/test_yardsticks.py.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -55,7 +56,7 @@ import pandas as pd
 
 from tacit.arrays import Floats, Ints
 from tacit.audit.disclosure_audits.confidences import (
-    AskedConfidences,
+    ConfidenceColumns,
     Confidences,
     Names,
     as_names,
@@ -69,24 +70,18 @@ from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import PrivateCounts, counts_of_columns
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Yardsticks:
-    """How a table measures up. `l` is the order of recursive diversity, `rho1` what counts as a rare value.
+class _Measures(ABC):
+    """The worst of each yardstick over the lines of `frame`."""
 
-    `ordered` says whether sensitive values stand in an order. `left_out` rows miss a cell of a named column.
-    """
-
-    groups: Confidences
-    l: int
-    rho1: float
-    ordered: bool = True
-    left_out: int = 0
-    private: str = field(default=PRIVATE, init=False)
+    @property
+    @abstractmethod
+    def frame(self) -> pd.DataFrame:
+        """A line for each group with its size and every yardstick."""
 
     @property
     def k(self) -> int:
         """The size of the smallest group."""
-        return int(self.groups.phi.min())
+        return int(self.frame["size"].min())
 
     @property
     def distinct(self) -> int:
@@ -111,8 +106,8 @@ class Yardsticks:
 
     @property
     def t_ordered(self) -> float | None:
-        """The t of t-closeness, where values stand in order; None where they do not."""
-        return float(self.frame["t_ordered"].max()) if self.ordered else None
+        """The t of t-closeness, where values have an order; None where they have none."""
+        return float(self.frame["t_ordered"].max()) if "t_ordered" in self.frame else None
 
     @property
     def beta(self) -> float:
@@ -128,6 +123,21 @@ class Yardsticks:
     def rho2(self) -> float:
         """The largest share that a value as rare as rho1 has in a group; 0 if no value is as rare."""
         return float(self.frame["rho2"].max())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Yardsticks(_Measures):
+    """The yardsticks of a table. `l` is the order of recursive diversity, `rho1` the share up to which a value is rare.
+
+    `ordered` says whether sensitive values have an order. `left_out` rows miss a cell of a named column.
+    """
+
+    groups: Confidences
+    l: int
+    rho1: float
+    ordered: bool = True
+    left_out: int = 0
+    private: str = field(default=PRIVATE, init=False)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -155,8 +165,8 @@ class Yardsticks:
         """Return the yardsticks as plain data."""
         return {
             "private": self.private,
-            "sensitive": self.groups.asked.sensitive,
-            "public": list(self.groups.asked.known),
+            "sensitive": self.groups.columns.sensitive,
+            "public": list(self.groups.columns.known),
             "groups": len(self.groups.places),
             "rows_left_out": self.left_out,
             "k_anonymity": self.k,
@@ -175,12 +185,12 @@ class Yardsticks:
         return "Yardsticks(for the curator only)"
 
     def words(self) -> list[str]:
-        """Say how the table measures up, in lines."""
+        """Return the yardsticks as lines of a report."""
         c = "no c" if self.recursive is None else f"every c above {self.recursive:.4g}"
         ordered = "" if self.t_ordered is None else f", {self.t_ordered:.4g} (ordered distance)"
         return [
-            f"{len(self.groups.places):,} groups by {', '.join(self.groups.asked.known)}; sensitive: "
-            f"{self.groups.asked.sensitive}",
+            f"{len(self.groups.places):,} groups by {', '.join(self.groups.columns.known)}; sensitive: "
+            f"{self.groups.columns.sensitive}",
             f"  k-anonymity      k = {self.k}",
             f"  l-diversity      distinct l = {self.distinct}; entropy l = {self.entropy:.4g}; "
             f"recursive (c, {self.l}) for {c}",
@@ -196,8 +206,8 @@ class Yardsticks:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeveralYardsticks:
-    """How a table with several sensitive attributes measures up: `each` by itself, and all of them `together`.
+class SeveralYardsticks(_Measures):
+    """The yardsticks of a table with several sensitive attributes: `each` by itself, and all of them `together`.
 
     `together` takes the combinations of their values for the values of one attribute. Every yardstick here is the worst
     of `each` and `together`: neither of the two is always the worse one.
@@ -208,57 +218,6 @@ class SeveralYardsticks:
     private: str = field(default=PRIVATE, init=False)
 
     @property
-    def all_of_them(self) -> tuple[Yardsticks, ...]:
-        """The yardsticks of each attribute, and of all of them together."""
-        return (*self.each.values(), self.together)
-
-    @property
-    def k(self) -> int:
-        """The size of the smallest group."""
-        return self.together.k
-
-    @property
-    def distinct(self) -> int:
-        """The fewest different values of an attribute, or combinations, in a group."""
-        return min(one.distinct for one in self.all_of_them)
-
-    @property
-    def entropy(self) -> float:
-        """The l of entropy l-diversity."""
-        return min(one.entropy for one in self.all_of_them)
-
-    @property
-    def recursive(self) -> float | None:
-        """What c must exceed for recursive (c, l)-diversity; None if no c is large enough."""
-        found = [one.recursive for one in self.all_of_them]
-        return None if None in found else max(one for one in found if one is not None)
-
-    @property
-    def t_equal(self) -> float:
-        """The t of t-closeness, where all values are equally far apart."""
-        return max(one.t_equal for one in self.all_of_them)
-
-    @property
-    def t_ordered(self) -> float:
-        """The t of t-closeness, where values stand in order; combinations stand in none."""
-        return max(one.t_ordered or 0.0 for one in self.each.values())
-
-    @property
-    def beta(self) -> float:
-        """The beta of beta-likeness."""
-        return max(one.beta for one in self.all_of_them)
-
-    @property
-    def growth(self) -> float:
-        """The delta of delta-growth."""
-        return max(one.growth for one in self.all_of_them)
-
-    @property
-    def rho2(self) -> float:
-        """The largest share that a value as rare as rho1 has in a group."""
-        return max(one.rho2 for one in self.all_of_them)
-
-    @property
     def left_out(self) -> int:
         """How many rows miss a cell of a named column."""
         return self.together.left_out
@@ -267,7 +226,7 @@ class SeveralYardsticks:
     def frame(self) -> pd.DataFrame:
         """The lines of each attribute, one below the other; `sensitive` says which it is."""
         parts = [one.frame.assign(sensitive=name) for name, one in self.each.items()]
-        parts.append(self.together.frame.assign(sensitive=self.together.groups.asked.sensitive))
+        parts.append(self.together.frame.assign(sensitive=self.together.groups.columns.sensitive))
         return pd.concat(parts, ignore_index=True)
 
     def document(self) -> dict[str, Any]:
@@ -280,7 +239,7 @@ class SeveralYardsticks:
 
     def __str__(self) -> str:
         lines = [self.private]
-        for one in self.all_of_them:
+        for one in (*self.each.values(), self.together):
             lines += ["", *one.words()]
         return "\n".join([*lines, *([in_words(self.left_out)] if self.left_out else [])])
 
@@ -353,7 +312,7 @@ def _by_counts(table: PublishedTable, weight: Any) -> tuple[Any, str]:
     if table.method.unit != 1:
         raise PlanError(
             "must have counts of records: masked counts are in parts of a person, and may be negative, so that they "
-            "say nothing about how much alike the people of a group are",
+            "say nothing about how similar the people of a group are",
             key="frame",
             given=table.method.name,
             fix="The sizes of its groups are public (table.sizes). Measure the rows that it was made of.",
@@ -407,14 +366,14 @@ def _orders(targets: Names, given: Any) -> dict[str, list[Any]]:
 
 
 def _places(name: str, found: Sequence[Any], listed: list[Any]) -> list[int]:
-    """Return where each value stands in an order; those that do not occur have a place in it all the same."""
+    """Return the place of each value in an order; values that do not occur have a place as well."""
     if any(value not in listed for value in found):
         raise DataRefused("has values that the order misses", column=name, fix="List every value.")
     return [listed.index(value) for value in found]
 
 
 def _placed(table: Ints, axis: int, places: Sequence[int], size: int) -> Ints:
-    """Add the cells along an axis up at new places, of which there are so many."""
+    """Add up the cells along an axis at new places; `size` is how many places there are."""
     moved = np.moveaxis(table, axis, 0)
     added = np.zeros((size, *moved.shape[1:]), dtype=np.int64)
     np.add.at(added, list(places), moved)
@@ -424,22 +383,22 @@ def _placed(table: Ints, axis: int, places: Sequence[int], size: int) -> Ints:
 def _alone(counts: PrivateCounts, known: Names, name: str) -> Confidences:
     """Return the groups with one of the sensitive attributes."""
     ((full, table),) = counts.tables.items()
-    asked = AskedConfidences(known, name)
-    others = tuple(at for at, one in enumerate(full) if one not in asked.table)
-    return Confidences.of(asked, PrivateCounts(counts.values, counts.people, {asked.table: table.sum(axis=others)}))
+    columns = ConfidenceColumns(known, name)
+    others = tuple(at for at, one in enumerate(full) if one not in columns.table)
+    return Confidences.of(columns, PrivateCounts(counts.values, counts.people, {columns.table: table.sum(axis=others)}))
 
 
 def _together(counts: PrivateCounts, known: Names, targets: Names) -> Confidences:
     """Return the groups with all sensitive attributes as one."""
     ((_, table),) = counts.tables.items()
-    asked = AskedConfidences(known, " and ".join(targets))
+    columns = ConfidenceColumns(known, " and ".join(targets))
     flat = table.reshape(*table.shape[: len(known)], -1)
-    values = {**counts.values, asked.sensitive: list(product(*(counts.values[name] for name in targets)))}
-    return Confidences.of(asked, PrivateCounts(values, counts.people, {asked.table: flat}))
+    values = {**counts.values, columns.sensitive: list(product(*(counts.values[name] for name in targets)))}
+    return Confidences.of(columns, PrivateCounts(values, counts.people, {columns.table: flat}))
 
 
 def _recursive(theta: Ints, order: int) -> Floats:
-    """Return the most frequent value over all but the order - 1 most frequent ones; infinite where those are none."""
+    """Return the largest count over the sum of all but the `order` - 1 largest ones; infinite where that is 0."""
     falling = -np.sort(-theta, axis=1)
     rest = falling[:, order - 1 :].sum(axis=1)
     return np.asarray(np.divide(falling[:, 0], rest, out=np.full(len(theta), np.inf), where=rest > 0))
@@ -452,7 +411,7 @@ _NUMBERS: Final = re.compile(r"(-?\d{1,15})\.\.(-?\d{1,15})")
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """The classes that each value of each attribute is in, from the top of its branch down."""
+    """The classes of each value of each attribute, from the top of its branch down."""
 
     branches: Mapping[str, Mapping[str, tuple[str, ...]]]
 
@@ -480,7 +439,7 @@ class Taxonomy:
         branches = self.branches[name]
         texts = [text_of(value) for value in values]
         if not all(text in branches for text in texts):
-            # which ones is a matter of the rows
+            # which ones would tell about the rows
             raise DataRefused(
                 "has values that the taxonomy misses", column=name, fix="Put every value that may occur into a class."
             )

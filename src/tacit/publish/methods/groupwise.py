@@ -7,12 +7,11 @@ Guarantee   At most epsilon of the largest retention for every edge between two 
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         The retention of a group follows from its public size. For each size it is the largest of a fine grid, at
             or below what the normal law suggests, at which every count passes the exact criterion
-            (`publish/methods/criterion.py`); the normal rule by itself fails at most sizes. Towards a retention of 0
-            the
-            perturbed count is Bin(n, 1/m), whatever is true, and an estimate is right for one count at most, n/m: the
-            likeliest of all of these is 1 of a group of m. So if groups of one and of m have a retention, every size
-            has one, and it is known before anybody pays. Values of some of several columns are perturbed as if these
-            were all there is (`Channel.parts`), so a retention must hold for the values of each part, with an m each.
+            (`publish/methods/criterion.py`); the normal rule by itself fails at most sizes. As the retention goes to
+            0, the perturbed count goes to Bin(n, 1/m), whatever is true, and an estimate is right for one count at
+            most, n/m: the likeliest of all of these is 1 of a group of m. So if groups of one and of m have a
+            retention, every size has one, and it is known before anybody pays. Values of some of several columns are
+            perturbed as if there were no others (`Channel.parts`), so a retention must hold for each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016, section 4.3, names it and leaves
             it.
 Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -42,7 +41,7 @@ _STEP: Final = 64  # each retention that fails is followed by one that is smalle
 
 @lru_cache(maxsize=1 << 16)
 def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> Fraction:
-    """Return the largest retention tried at which a group of this size passes for every count; 0 if none does."""
+    """Return the largest tried retention at which a group of this size passes for every count; 0 if none does."""
     tried = min(floor(channel.retention * _GRID), floor(normal_retention(size, channel, criterion, bound) * _GRID) + 1)
     if _holds(size, channel, criterion, bound):
         return channel.retention
@@ -55,7 +54,6 @@ def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: 
 
 
 def _holds(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> bool:
-    """Say whether every count passes, of the values of every part."""
     parts = [(part, largest_count(size, part, bound)) for part in channel.parts]
     return all(is_private(most, size, part, criterion) for part, most in parts) and all(
         is_private(np.arange(1, most + 1), size, part, criterion).all() for part, most in parts
@@ -104,14 +102,13 @@ class Groupwise(PromisingMethod):
         self.retentions(np.array([1, *(part.values for part in self.channel.parts)]))
 
     def draw(self, counts: Ints) -> Ints:
-        """Return the counts after perturbation."""
         kept = np.zeros_like(counts)
         for retention, rows in self._by_retention(counts.sum(axis=1)):
             kept[rows] = thin(counts[rows], retention)
         return kept + spread(counts.sum(axis=1) - kept.sum(axis=1), self.channel.values)
 
     def holds_together(self, old: Ints, new: Ints) -> Bools:
-        """Say so also of groups that keep one retention: old, new and all records were perturbed alike then."""
+        # also of groups with one retention: old, new and all records were perturbed alike then
         found = super().holds_together(old, new)
         for at in np.flatnonzero(~found):
             kept = {self.retentions(np.array([size]))[0] for size in (old[at], new[at], old[at] + new[at])}
@@ -133,7 +130,7 @@ class Groupwise(PromisingMethod):
         return self.variances_at(np.array([float(one) for one in self.retentions(sizes)]), counts, sizes)
 
     def variances_at(self, retentions: Floats, counts: Floats, sizes: Ints) -> Floats:
-        """Return the same for any retentions of the groups."""
+        """Return the variances at any retentions of the groups."""
         p = retentions[:, None]
         coins = coin_variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None], p, self.channel.values)
         return np.asarray(coins / p**2)

@@ -1,30 +1,28 @@
 """Intervals of counts in published tables: the counts under which what was published is likely enough.
 
-The mask of a count grows with it, so an estimate that came out low has too narrow an interval if its width is taken
-from the estimate. Here the law of what is published is inverted instead: a count is in the interval unless, if it were
-the true one, a published number as far out would be less likely than is allowed.
+A count is in the interval unless, if it were the true one, a published number as far out would be less likely than is
+allowed: the mask grows with the count, so a width from the estimate would be too narrow where that is low.
 
 Guarantee   None for people; these are statements about accuracy, from published numbers alone. For one count of one
-            group of a masked table, the interval holds the true count at least as often as its level says. Measured:
+            group of a masked table, the interval holds the true count at least as often as its level says. Measured in
             400 settings (2 to 46 values, groups of 20 to 20,000, five criteria, four retentions), 400 tables each, at
             0.9, 0.95, 0.99 and 0.999: none is below its level by more than sampling explains. For more than three
-            counts together it is a rule of the first order. Measured on 186 settings: above the level on average; one
-            stays behind at 0.99 and three at 0.999, by a hundredth at most. For several columns: 64 settings of
-            sums and 64 of single groups (2 or 3 columns, groups of 10 to 40,000, half with a value that outweighs its
-            column), 400 tables each at the four levels: none is below its level by more than sampling explains.
+            counts together it is a rule of the first order. Measured in 186 settings: above the level on average; one
+            is below at 0.99 and three at 0.999, by a hundredth at most. For several columns: 64 settings of sums and 64
+            of single groups (2 or 3 columns, groups of 10 to 40,000, half with a value that outweighs its column), 400
+            tables each at the four levels: none is below its level by more than sampling explains.
 Assumes     The table was made by its method. For tables of perturbed records: the normal law.
 Why         Given the true count c and the noise nu, the mask is normal with a width that follows from x = c + nu, so
-            that Pr[Y < y] is a mean over the noise, whose law is known. Two values: the width is that of the larger
-            one. More values: which layout of masks was used is not known to the reader. So a count is left out only if
-            it is too unlikely under every layout that it may have: with the mask of its own count; with one by the
-            public size, if it may be the largest; beside a larger one, whose count is tried out, sharing its mask
-            (both published numbers are off: chi-square with two degrees) or with a mask by the public size. Up to three
-            counts are added by the ends of their own intervals, each with its part of the error (Bonferroni). More are
-            a sum: its estimated deviation moves with it, which is taken into account to the first order. Several
-            columns: a count times the factors of all columns. Published counts stand for the true ones in the variance
-            of a sum: a factor that is off is in a combination and in its values alike, so what one value carries of the
-            mask of another stays right. Where that is not told (counts within the noise, groups that do not add up to
-            about their size, since masks wider than their counts met), masks are as wide as the public size allows.
+            that Pr[Y < y] is a mean over the noise, whose law is known. With two values the width is that of the larger
+            one. With more the reader does not know the layout of the masks, so a count is left out only if it is too
+            unlikely under each that is possible: with the mask of its own count; with one by the public size, if it may
+            be the largest; beside each possible larger one, sharing its mask (both published numbers are off:
+            chi-square with two degrees) or with a mask by the public size. The ends of the intervals of up to three
+            counts are added, each with its part of the error (Bonferroni). More are a sum: its estimated deviation
+            moves with it, which counts to the first order. Several columns: a count times the factors of all columns.
+            In the variance of a sum published counts replace the true ones: a factor that is off is in a combination
+            and in its values alike. Where the table does not show that (counts within the noise, groups that do not add
+            up to about their size), masks are as wide as the public size allows.
 Reference   Neyman, Outline of a theory of statistical estimation, 1937 (inverting tests).
 Checked by  tests/unit/publish/test_intervals_of_tables.py, tests/statistical/test_masked_intervals.py.
 """
@@ -47,35 +45,23 @@ from tacit.publish.methods.method import Method
 
 _NODES: Final = 30  # on either side of the law of noise, and twice as many in the middle
 _RARE: Final = 1e-7  # what lies beyond them
-_WIDER: Final = 1.05  # intervals of sums than the rule says, which knows widths as far as the table tells them
+_WIDER: Final = 1.05  # intervals of sums than by the rule, whose widths are estimates
 _FEW: Final = 3  # counts whose own intervals are added
 _ROOM: Final = 0.9  # of the chance of an error is used: the rest is for what the normal law and nodes leave out
 _GRID: Final = 64  # candidates of a count on either side
 _FACTORS: Final = 21  # nodes of a factor
-_FAR: Final = 4.0  # deviations: farther off a mask is not looked for
+_FAR: Final = 4.0  # deviations: no mask is farther off
 _HEAVY: Final = 4.0  # times the variance of products of masks: their law has longer tails than the normal one
 _TOTAL: Final = 0.5  # masks of the size: published counts that are farther from adding up mislead
-_ABOVE: Final = 3.0  # times what is told from the noise: counts of values whose masks the table tells
-_LEFT: Final = 60  # candidates of what is left beside the largest count
-
-
-@singledispatch
-def sum_variance(method: Method, shown: Floats, sizes: Ints, columns: list[int]) -> float:
-    """Return about the variance of a sum of estimates; of several values, no more than all of them and the others.
-
-    Estimates of a group add up to its size, so that a sum and what is left are equally wrong; and the deviation of a
-    sum is at most the sum of deviations.
-    """
-    each = method.estimated_variances(shown, sizes).sum(axis=0)
-    others = [at for at in range(len(each)) if at not in columns]
-    return float(min(np.sqrt(each[columns]).sum(), np.sqrt(each[others]).sum()) ** 2)
+_ABOVE: Final = 3.0  # times a count that is clear of the noise: then the table shows the masks of values
+_LEFT: Final = 60  # candidates of the sum of all counts but the largest
 
 
 @singledispatch
 def interval_of(method: Method, shown: Floats, sizes: Ints, columns: list[int], level: float) -> tuple[float, float]:
     """Return the ends of an interval for a sum of counts, by the normal law; not cut off."""
     middle = float(shown[:, columns].sum())
-    reach = float(ndtri((1 + level) / 2)) * float(np.sqrt(sum_variance(method, shown, sizes, columns)))
+    reach = float(ndtri((1 + level) / 2)) * float(np.sqrt(method.sum_variance(shown, sizes, columns)))
     return middle - reach, middle + reach
 
 
@@ -87,24 +73,23 @@ def _(method: Masked, shown: Floats, sizes: Ints, columns: list[int], level: flo
         return float(sizes.sum()) - high, float(sizes.sum()) - low
     alpha, many = _ROOM * (1 - level), len(sizes) * len(columns)
     if many <= _FEW:
-        every = [(row, at) for row in range(len(sizes)) for at in columns]
         return _added(
             _accepted(
                 partial(one_count, method, shown[[row]], sizes[[row]], at), shown[row, at], sizes[row], alpha / many
             )
-            for row, at in every
+            for row, at in product(range(len(sizes)), columns)
         )
     middle = float(shown[:, columns].sum())
     return _accepted(partial(sums, method, shown[None], sizes, columns), middle, float(sizes.sum()), alpha)
 
 
 def _added(ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    each = list(ends)
-    return sum(low for low, _ in each), sum(high for _, high in each)
+    low, high = zip(*ends, strict=True)
+    return sum(low), sum(high)
 
 
 def _accepted(chances: Callable[[Floats], Floats], middle: float, size: float, alpha: float) -> tuple[float, float]:
-    """Return the smallest and the largest count that is likely enough, looked for on a grid, rounded outwards."""
+    """Return the smallest and the largest count on a grid that is likely enough, rounded outwards."""
     at, most = float(np.clip(middle, 0.0, size)), max(float(size), 1.0)
     near = np.concatenate([[0.0], np.geomspace(1e-5 * most, most, _GRID)])
     grid = np.unique(np.clip(np.concatenate([at - near, at + near]), 0.0, size))
@@ -124,14 +109,14 @@ def _accepted(chances: Callable[[Floats], Floats], middle: float, size: float, a
 def _untold(method: Masked) -> float:
     """Return how many records the values beside a largest one have at most, if their masks follow from the public size.
 
-    That needs a fifth of them within the noise, and of each value it is at most half of what is clear of it.
+    For that a fifth of them must be within the noise, which is at most half of `clear` for each value.
     """
     return 2.6 * method.clear * (method.channel.values - 1)
 
 
 @lru_cache(maxsize=64)
 def noise_nodes(method: Masked, groups: int = 1, cells: int = 1) -> tuple[Floats, Floats]:
-    """Return places and weights that stand for the law of the noise in a sum over so many groups and cells of each.
+    """Return nodes and weights of the law of the noise in a sum over so many groups, and cells of each.
 
     Counts are moved, so that those of a group add up: its noise is (1 - k/m) times that of k cells, less k/m times that
     of the others. Laws are multiplied as characteristic functions.
@@ -162,22 +147,18 @@ def noise_nodes(method: Masked, groups: int = 1, cells: int = 1) -> tuple[Floats
 
 
 def _two_sided(below: Floats) -> Floats:
-    """Return the chance of what is as far out on either side."""
     return np.asarray(2 * np.minimum(below, 1 - below))
 
 
 def _below(method: Masked, y: Floats, c: Floats, width: Callable[[Floats], Floats]) -> Floats:
-    """Return how likely less is published, if the count is c and a private count x has a mask of this width."""
+    """Return how likely a smaller number is published, if the count is c and a private count x has this width."""
     nu, weight = noise_nodes(method)
     x = c[..., None] + nu
     return np.asarray((ndtr((y[..., None] - x) / width(x)) * weight).sum(axis=-1))
 
 
 def one_count(method: Masked, shown: Floats, sizes: Ints, at: int, count: Floats) -> Floats:
-    """Return how likely what is published is as far out, if the count of a value is this one.
-
-    `shown` and `sizes` have a row for each group, `count` a row of candidates for each.
-    """
+    """Return how likely what is published is as far out, for candidates of a count: a row for each group."""
     m = method.channel.values
     y, n, c = shown[:, at, None], sizes[:, None].astype(np.float64), np.asarray(count, np.float64)
     if m == 2:
@@ -191,7 +172,7 @@ def one_count(method: Masked, shown: Floats, sizes: Ints, at: int, count: Floats
         _below(method, y, c, lambda x: np.maximum(method.deviations(n)[..., None], method.deviations(x)))
     )
     found = np.where(may_be, np.maximum(found, by_size), found)
-    # or stand beside a larger one: which, and how much is left beside it, is tried out
+    # or stand beside a larger one: every one is tried, with every sum of the others
     first = np.maximum(c - 3 * noise, 1.0)[..., None]
     left = first * (np.maximum(n[..., None], first) / first) ** np.linspace(0, 1, _LEFT)
     z = n[..., None] - left
@@ -216,9 +197,9 @@ def one_count(method: Masked, shown: Floats, sizes: Ints, at: int, count: Floats
 
 
 def _shared(method: Masked, y: Floats, c: Floats, shown: Floats, left: Floats) -> Floats:
-    """Return how far a count is off, squared, if all but the largest share its mask: `left`, and `shown` instead.
+    """Return how far a count is off, squared, if all but the largest share its mask: they have `left`, `shown` instead.
 
-    The shared mask is f times what is told from the noise: at least 0.8 of what is left, or nothing would be shared.
+    The shared mask is f times their part that is clear of the noise: at least 0.8 of it, or none would be shared.
     """
     noise = np.sqrt(method.noise_variance * (1 - 1 / method.channel.values))
     tells = c**2 / (c**2 + method.clear**2)
@@ -265,7 +246,7 @@ def _sum_chances(
     nodes: tuple[Floats, Floats],
     count: Floats,
 ) -> Floats:
-    """Return how likely sums are as far out. The deviation of a sum, as the table tells it, moves with the sum.
+    """Return how likely sums are as far out. The deviation of a sum, as estimated from the table, moves with the sum.
 
     With widths w, V = sum of w^2 and gamma = sum of w^3 / V^1.5 it is off by the factor 1 + kappa gamma Z, if the sum
     is by Z deviations; and V holds its own variance, unless that moves with the sum (`over`). No interval is narrower
@@ -293,9 +274,9 @@ def _factors(
     """Return the sum of some combinations in each group, and for each column how its factor varies: two parts.
 
     The first is relative to the sum: masks of values are kappa times their count and, where no value outweighs the
-    others, negatively related. The second is in records: where one outweighs the others, they carry its mask. Their
-    part of it is told by published proportions; these have masks of the other columns, so that twice as much is taken.
-    The last number says how far off, in squared deviations, some count must be for one of the column to outweigh.
+    others, negatively related. The second is in records: where one outweighs the others, they carry its mask, in
+    published proportions; these have masks of the other columns, so that the double is taken. The last number says how
+    far off, in squared deviations, some count must be for one of the column to outweigh the others.
     """
     chosen = np.zeros(shown.shape[1])
     chosen[columns] = 1
@@ -307,7 +288,7 @@ def _factors(
         shares = np.clip(mine / np.where(abs(y) < 1, 1.0, y)[:, None], 0.0, 1.0)
         relative.append(np.where(few, 1.0, np.sqrt(np.minimum((shares**2).sum(axis=1), 1.0))) * method.of_one_record)
         some = method.margins(chosen[None], at) > 0
-        unclear = abs(every) < column.clear  # published numbers do not say which part it is
+        unclear = abs(every) < column.clear  # published numbers do not show the part
         part = np.where(unclear, some, np.clip(mine / np.where(unclear, 1.0, every), 0.0, 1.0))
         apart = part.max(axis=1) - part.min(axis=1)
         wide.append(column.deviations(sizes) * np.where(few, 1.0, np.minimum(2 * apart + 0.05, 1.0)))
@@ -326,24 +307,6 @@ def _off_to_outweigh(column: Masked, every: Floats, sizes: Ints) -> Floats:
     noise = np.sqrt(column.noise_variance)
     off = ((every[..., None] - z) / np.hypot(column.deviations(z), noise)) ** 2
     return np.asarray(np.where(z**2 >= squares, off, np.inf).min(axis=(1, 2)))
-
-
-@sum_variance.register
-def _(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int]) -> float:
-    chosen = np.zeros(shown.shape[1])
-    chosen[columns] = 1
-    noise = method.noise_variance * len(columns)
-    squares = np.maximum((shown * chosen).sum(axis=1) ** 2, 1.0 + noise)
-    varies = np.ones(len(shown))
-    for at, column in enumerate(method.columns):
-        every, mine = method.margins(shown, at), method.margins(shown * chosen, at)
-        wide = np.sqrt(column.mask_variances(every, sizes))
-        part = np.clip(mine / np.where(abs(every) < 1, 1.0, every), 0.0, 1.0)
-        alone = column.channel.values == 2 or column.layout(every, sizes).alone
-        # masks of a column that are not shared are negatively related; any others move together at most
-        alike = np.where(alone, (part * wide).sum(axis=1), np.sqrt(((part * wide) ** 2).sum(axis=1)))
-        varies *= 1 + np.minimum(alike, ((1 - part) * wide).sum(axis=1)) ** 2 / squares
-    return float(((varies - 1) * squares + noise).sum())
 
 
 def _widths(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int]) -> tuple[Floats, Floats, Floats]:
@@ -387,7 +350,7 @@ def combinations(method: MaskedColumns, shown: Floats, sizes: Ints, columns: lis
         # counts that are off as well: chi-square
         both = np.exp(-(far + ndtri(np.clip(chances, 1e-300, 1.0) / 2) ** 2) / 2)
         found = np.maximum(found, np.where(far > 0, both, chances))
-    # or the table tells how far each column moves it; what it has too much, another one has too little, with its mask
+    # or the table shows how far each column moves it; what it has too much, another one has too little, with its mask
     moved = np.sqrt(method.column_variances(shown, sizes, columns))[..., None]
     told = _WIDER * (moved + method.kappa * np.maximum(y[:, None] - count, 0.0)) / np.maximum(count, 1.0)
     by_table = _multiplied(method, y, len(columns), np.maximum(_WIDER * relative[..., None], told), count)
@@ -426,15 +389,12 @@ def column_sums(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list
 
 
 def _adds_up(method: MaskedColumns, shown: Floats, sizes: Ints) -> npt.NDArray[np.bool_]:
-    """Return for which groups what is published adds up to about the size.
-
-    Elsewhere masks of two columns met that are wider than their counts, and what is published misleads about both.
-    """
+    """Return which groups add up to about their size; in others, masks that are wider than their counts met."""
     return np.asarray(abs(shown.sum(axis=1) - sizes) <= _TOTAL * method.kappa * sizes + method.clear)
 
 
 def _told(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int]) -> npt.NDArray[np.bool_]:
-    """Return in which groups the table tells how masks were laid out around some combinations."""
+    """Return in which groups the table shows the layout of masks around some combinations."""
     found, chosen = _adds_up(method, shown, sizes), np.zeros((1, shown.shape[1]))
     chosen[:, columns] = 1
     for at, column in enumerate(method.columns):

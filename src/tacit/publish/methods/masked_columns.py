@@ -3,10 +3,9 @@
 A combination v of the values of several columns has the private count x_v: its count with noise that keeps epsilon and
 a fraction between -1/2 and 1/2, moved so that all add up to the size n. The counts X_i of the values of a column follow
 from x, and get masks e_i that add up to zero, as if the column were published alone (`publish/methods/masked.py`). A
-value that
-is clear of the noise gets the factor f_i = 1 + e_i / X_i. Any other value gets f_i = 1 + N, with the mask N that one
-record would have, and its own mask is added: E_v = e_i times the shares X_j / n that v's values have in the other
-columns. Published is
+value that is clear of the noise gets the factor f_i = 1 + e_i / X_i. Any other value gets f_i = 1 + N, with the mask N
+that one record would have, and its own mask is added: E_v = e_i times the shares X_j / n that v's values have in the
+other columns. Published is
 
     y_v = x_v * (product of all f) + sum over columns of E_v * (product of the f of the other columns).
 
@@ -26,20 +25,17 @@ Why         Epsilon: all is made of x and of fresh noise. The criterion: let A l
             lambda c says that f_i, hence X_i + e_i, lies in an interval [l, r l] with r = (1 + lambda) / (1 - lambda),
             or that its negative does: a mask of deviation kappa |X_i| + extra or more does so with probability at most
             1 - delta (`publish/methods/masked.py`). Let i be not clear: N B + G is a sum of coins around B, whose
-            deviation
-            is at least that of N B, and which is as nearly normal as the mask of one record: the same bound holds.
-            Averaged over x and the other columns this is the claim; nothing was assumed about how columns depend on
-            each other. Masks that are added, x_v (1 + u_i + w_j), would not do: of independent columns they make a
-            table of rank two, which shows the true counts (`audit/selfcheck/planted/tables.py`).
-            Here
-            such a table has rank one, and shows what is published of each column. The fraction in x is needed: without
-            it, ratios of published numbers would be those of whole numbers, and tell which. No bias: given x, factors
-            have the mean 1, masks the mean 0, and columns are independent. The price: relative variances multiply, (1
-            + kappa^2)^d - 1 for a combination of d columns. With a public size d kappa^2 is the least, since the
-            variances of rows and of columns add up in that of the table. One column costs what it costs by itself if
-            columns are independent, and as much as a combination if one follows from the other. Where each column has
-            one value that outweighs all others, the factors of rare values are wide in both, and their combinations
-            wider than useful.
+            deviation is at least that of N B, and which is as nearly normal as the mask of one record: the same bound
+            holds. Averaged over x and the other columns this is the claim; nothing was assumed about how columns depend
+            on each other. Masks that are added, x_v (1 + u_i + w_j), would not do: of independent columns they make a
+            table of rank two, which shows the true counts (`audit/selfcheck/planted/tables.py`). Here such a table has
+            rank one, and shows what is published of each column. The fraction in x is needed: without it, ratios of
+            published numbers would be those of whole numbers, and show which. No bias: given x, factors have the mean
+            1, masks the mean 0, and columns are independent. The price: relative variances multiply, (1 + kappa^2)^d -
+            1 for a combination of d columns. With a public size d kappa^2 is the least, since the variances of rows and
+            of columns add up in that of the table. One column costs what it costs by itself if columns are independent,
+            and as much as a combination if one follows from the other. Where each column has one value that outweighs
+            all others, the factors of rare values are wide in both, and their combinations wider than useful.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion, of one column).
 Checked by  tests/unit/publish/test_masked_columns.py, tests/statistical/test_attacked_tables.py.
 """
@@ -145,7 +141,7 @@ class MaskedColumns(Masked):
         )
 
     def _shares(self, counts: Floats, at: int) -> Floats:
-        """Return the product of the shares that the values of all other columns have."""
+        """Return the product of the shares of the values of all other columns."""
         found = np.ones_like(self.table(counts))
         for other, size in enumerate(self.channel.shape):
             if other != at:
@@ -199,6 +195,22 @@ class MaskedColumns(Masked):
             found += (alone + products * (every_part - alone)).sum(axis=1)
         return np.asarray(np.maximum(found, noise.sum() + self.of_one_record**2))
 
+    def sum_variance(self, estimates: Floats, sizes: Ints, columns: list[int]) -> float:
+        chosen = np.zeros(estimates.shape[1])
+        chosen[columns] = 1
+        noise = self.noise_variance * len(columns)
+        squares = np.maximum((estimates * chosen).sum(axis=1) ** 2, 1.0 + noise)
+        varies = np.ones(len(estimates))
+        for at, column in enumerate(self.columns):
+            every, mine = self.margins(estimates, at), self.margins(estimates * chosen, at)
+            wide = np.sqrt(column.mask_variances(every, sizes))
+            part = np.clip(mine / np.where(abs(every) < 1, 1.0, every), 0.0, 1.0)
+            alone = column.channel.values == 2 or column.layout(every, sizes).alone
+            # masks of a column that are not shared are negatively related; any others move together at most
+            alike = np.where(alone, (part * wide).sum(axis=1), np.sqrt(((part * wide) ** 2).sum(axis=1)))
+            varies *= 1 + np.minimum(alike, ((1 - part) * wide).sum(axis=1)) ** 2 / squares
+        return float(((varies - 1) * squares + noise).sum())
+
     def column_variances(self, counts: Floats, sizes: Ints, chosen: list[int]) -> Floats:
         """Return which part of that variance is due to each column by itself: a row for each."""
         found, some = [], np.zeros(counts.shape[1])
@@ -216,22 +228,19 @@ class MaskedColumns(Masked):
         """Return about the variance of the factors of a column, and of what is added."""
         wide = column.mask_variances(counts, sizes)
         clear = counts >= column.clear
-        relative = np.divide(
-            wide, counts**2, out=np.full_like(wide, float(self.deviations(np.ones(()))) ** 2), where=clear
-        )
+        relative = np.divide(wide, counts**2, out=np.full_like(wide, self.of_one_record**2), where=clear)
         return relative, np.where(clear, 0.0, wide)
 
     def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
-        """Return about the variance of masked counts, or more; true counts are unknown."""
         return self.variances(estimates, sizes)
 
     @property
     def leaves_open(self) -> list[str]:
         return [
             *super().leaves_open,
-            "how the sensitive columns hang together in a group (odds ratios) is shown with the noise that keeps "
-            "epsilon, and no mask; who knows the counts of one sensitive column of a group may find those of another "
-            "by that and by the total, which is not the size of the group",
+            "how the sensitive columns depend on each other in a group (odds ratios) is shown with the noise that "
+            "keeps epsilon, and no mask; who knows the counts of one sensitive column of a group may find those of "
+            "another by that and by the total, which is not the size of the group",
         ]
 
     def words(self) -> list[str]:

@@ -51,6 +51,16 @@ class Method(ABC):
         """Return the variance of the estimates where the true counts are unknown; on average not too little."""
         return self.variances(estimates, sizes)
 
+    def sum_variance(self, estimates: Floats, sizes: Ints, columns: list[int]) -> float:
+        """Return about the variance of a sum of estimates over all groups and some values.
+
+        Estimates of a group add up to its size, so that a sum and the rest are equally wrong; and the deviation of a
+        sum is at most the sum of deviations.
+        """
+        each = self.estimated_variances(estimates, sizes).sum(axis=0)
+        others = [at for at in range(len(each)) if at not in columns]
+        return float(min(np.sqrt(each[columns]).sum(), np.sqrt(each[others]).sum()) ** 2)
+
     def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
         """Return estimates of the counts of all groups together that are zero or more, and add up (one row)."""
         found = self.estimates(published, sizes).sum(axis=0)
@@ -69,9 +79,9 @@ class Method(ABC):
         return np.ones(len(old), np.bool_)
 
     def expected_error(self, sizes: Ints, values: int) -> float:
-        """Return the root mean squared error of the count of one value in all groups, if each value is as frequent.
+        """Return the root mean squared error of the count of one value in all groups, if all values are as frequent.
 
-        It follows from public sizes alone: whether it is smaller than that of another method is no secret.
+        It follows from public sizes alone, so methods may be compared by it.
         """
         even = np.repeat(sizes[:, None] / values, values, axis=1)
         return float(np.sqrt(self.variances(even, sizes)[:, 0].sum()))
@@ -82,7 +92,7 @@ class Method(ABC):
 
     @property
     def leaves_open(self) -> list[str]:
-        """What it does not prevent, where that is more than what everybody expects."""
+        """What it does not prevent, beyond what everybody expects."""
         return []
 
     @abstractmethod
@@ -101,10 +111,9 @@ class PromisingMethod(Method):
         return ", of each value of each column and of each combination" if self.channel.shape else ""
 
     def holds_together(self, old: Ints, new: Ints) -> Bools:
-        """Say so of groups that are all old or all new: two estimates of one group would be better than one."""
+        # two estimates of one group would be better than one
         return np.asarray((old == 0) | (new == 0))
 
     @property
     def leaves_open(self) -> list[str]:
-        """What a criterion does not prevent."""
         return not_prevented(self.criterion)

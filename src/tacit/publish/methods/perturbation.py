@@ -72,9 +72,9 @@ def retention_for(values: int, *, epsilon: Any = None, rho: Any = None) -> Fract
 def _rho(given: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(given, list | tuple) or len(given) != 2:
         several = isinstance(given, list | tuple) and given
-        said = ", ".join(str(word_or_kind(one)) for one in given[:_FEW]) if several else word_or_kind(given)
+        words = ", ".join(str(word_or_kind(one)) for one in given[:_FEW]) if several else word_or_kind(given)
         rule, fix = "must be a pair of probabilities", "For instance rho=(0.1, 0.5)."
-        raise PlanError(rule, key="rho", given=said, fix=fix)
+        raise PlanError(rule, key="rho", given=words, fix=fix)
     low, high = (as_share(one, key="rho") for one in given)
     if not 0 < low < high < 1:
         rule = "must be two probabilities, the first below the second"
@@ -98,11 +98,10 @@ class Uniform(Method):
     name: ClassVar[str] = "uniform"
 
     def draw(self, counts: Ints) -> Ints:
-        """Return the counts after perturbation."""
         return perturb(counts, self.channel)
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        """Return estimates of the true counts, without bias (Lemma 3)."""
+        # without bias (Lemma 3)
         spread_, p = float(self.channel.spread), float(self.channel.retention)
         return np.asarray((published - sizes[:, None] * spread_) / p)
 
@@ -117,8 +116,7 @@ class Uniform(Method):
 
     @property
     def appends(self) -> bool:
-        """Rows may come later: each is perturbed by itself."""
-        return True
+        return True  # each row is perturbed by itself
 
     def words(self) -> list[str]:
         channel = self.channel

@@ -6,14 +6,14 @@ Guarantee   Epsilon of the perturbation for every edge between two records that 
             value of every column, and of every combination of some or all columns.
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         Who is sampled depends on nobody's value, and the size of a sample on the group's public size alone; what
-            is published is a perturbed sample, and scaling it up is done by the reader. So nothing follows from a
-            sample's size, and the thesis' attack through it finds what the plain estimate finds. The law of the
-            perturbed count is added up over the hypergeometric number of sampled records with the value; each size of
-            a group gets the largest sample that holds for all counts, tried one by one, since neither is the tail
-            steady in the size. If a single record of a group of one holds, so does one of any group: its estimate is
-            either too low, or right with probability (1-p)/m + p f at most, which is largest at f = 1. So it is known
-            before anybody pays that every size has a sample. Values of some of several columns are perturbed as if
-            these were all there is (`Channel.parts`), so a sample must hold for the values of each part.
+            is published is a perturbed sample, and the reader scales it up. So nothing follows from a sample's size,
+            and the thesis' attack through it finds what the plain estimate finds. The law of the perturbed count is
+            added up over the hypergeometric number of sampled records with the value; each size of a group gets the
+            largest sample that holds for all counts, tried one by one, since the tail is not steady in the size. If a
+            single record of a group of one holds, so does one of any group: its estimate is either too low, or right
+            with probability (1-p)/m + p f at most, which is largest at f = 1. So it is known before anybody pays that
+            every size has a sample. Values of some of several columns are perturbed as if there were no others
+            (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/selfcheck/planted/records.py`).
 Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -64,14 +64,10 @@ def _normal_sample(size: int, channel: Channel, most: int, criterion: Criterion)
 
 
 def _holds(size: int, sample: int, channel: Channel, most: int, criterion: Criterion) -> bool:
-    few = np.arange(max(most - 2, 1), most + 1)
-    return _least(few, size, sample, channel, criterion) and _least(
-        np.arange(1, most + 1), size, sample, channel, criterion
+    return all(
+        (error_chances(counts, size, sample, channel, criterion.lam) > float(criterion.delta)).all()
+        for counts in (np.arange(max(most - 2, 1), most + 1), np.arange(1, most + 1))  # the largest fail first
     )
-
-
-def _least(counts: Ints, size: int, sample: int, channel: Channel, criterion: Criterion) -> bool:
-    return bool((error_chances(counts, size, sample, channel, criterion.lam) > float(criterion.delta)).all())
 
 
 def error_chances(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> Floats:
@@ -151,11 +147,10 @@ class Sampled(PromisingMethod):
             raise self._too_much()
 
     def draw(self, counts: Ints) -> Ints:
-        """Return the counts of the perturbed samples."""
         return perturb(pick(counts, self.samples(counts.sum(axis=1))), self.channel)
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        """Return estimates of the true counts, without bias: scaled by the sizes of group and sample."""
+        # without bias: scaled by the sizes of group and sample
         samples = np.maximum(self.samples(sizes), 1)[:, None]
         spread, p = float(self.channel.spread), float(self.channel.retention)
         return np.asarray((published - samples * spread) / p * sizes[:, None] / samples)
