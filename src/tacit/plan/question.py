@@ -152,7 +152,6 @@ class Linear(Query, Responding):
         """Return the columns that say what each answer is about."""
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
-        """Return the plan with the smallest expected error among all ways to answer the query."""
         from tacit.plan.plans.linear import plan_linear
 
         return plan_linear(self, policy, epsilon)

@@ -109,7 +109,6 @@ class Derived(Query):
         return False
 
     def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
-        """Return the plan of all parts."""
         self.check_size(policy)
         parts = self.parts(policy, epsilon)
         if sum(part.epsilon for part in parts) != epsilon:
@@ -178,7 +177,6 @@ class DerivedPlan(Plan):
 
     @property
     def mechanism(self) -> str:
-        """The name of the mechanism of each part."""
         if len(self.parts) == 1:
             return self.parts[0].mechanism
         return ", ".join(f"{role}: {part.mechanism}" for role, part in self.named())
@@ -192,7 +190,6 @@ class DerivedPlan(Plan):
 
     @cached_property
     def rmse(self) -> float:
-        """The expected root mean squared error of one answer about `people` people; never above the whole range."""
         if self.is_exact:
             return 0.0
         low, high = self.query.range(self.policy.domain)

@@ -69,12 +69,10 @@ class GridPlan(LinearPlan):
 
     @property
     def variance(self) -> float:
-        """The expected variance of a rectangle, averaged over those that are asked for."""
         return self.compared[0][1]
 
     @property
     def spread(self) -> Any:
-        """How far the estimates of the answers are off."""
         return AnswerErrors(self)
 
     @property
@@ -124,11 +122,9 @@ class GridPlan(LinearPlan):
         return super().proven_loss() if self.weighted is None else self.weighted.loss(self.moves)
 
     def predicted(self) -> dict[str, Any]:
-        """Return what is expected, as plain data."""
         return {"value_rmse": self.rmse, "candidates": dict(self.compared)}
 
     def terms(self) -> list[str]:
-        """Return what can be told besides."""
         return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
 
 

@@ -118,7 +118,6 @@ class LinearPlan(Plan):
 
     @property
     def moved(self) -> tuple[str, str]:
-        """What the step is about: answers, or what they are read off."""
         return super().moved if self.base == self.query else self.base.entry_words
 
     @cached_property
@@ -216,7 +215,6 @@ class LinearPlan(Plan):
         return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
-        """Return each law of the noise with the entries it is for (a mask, or all of them)."""
         if self.noise is None:
             return []
         if self.sides is None or self.noise.is_joint:

@@ -200,7 +200,6 @@ class RecordsPlan(Plan):
 
     @property
     def unit(self) -> Fraction:
-        """Records are counted one by one."""
         return Fraction(1)
 
     @property
@@ -218,7 +217,6 @@ class RecordsPlan(Plan):
         return self.showing is not None and not self.showing.rules
 
     def plain(self) -> RecordsPlan:
-        """Return the plan of plain differential privacy, under which no record may be shown."""
         return RecordsPlan(
             self.query, self.policy.plain(), self.epsilon, _no_step("any record looks like any other"), "", showing=None
         )
@@ -232,7 +230,6 @@ class RecordsPlan(Plan):
         return not key or all(tuple(other[place] for place in places) != key for other in taken)
 
     def predictions(self) -> list[str]:
-        """Return in words what will be shown."""
         if self.showing is None:
             return ["no record is shown"]
         said = []
@@ -258,7 +255,6 @@ class RecordsPlan(Plan):
         }
 
     def terms(self) -> list[str]:
-        """Return in words what a gap means, and what is taken as known."""
         gap = "what is missing may be a secret, or lost to the coin"
         if self.is_exact:
             return [

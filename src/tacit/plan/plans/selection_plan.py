@@ -65,7 +65,6 @@ class SelectionPlan(Plan):
 
     @property
     def is_exact(self) -> bool:
-        """Whether no secret edge changes any of the counts, so that nothing needs hiding."""
         return self.step.l1 == 0
 
     @property

@@ -110,7 +110,6 @@ class ThresholdPlan(SelectionPlan):
         return floor, ceiling
 
     def telling_counts(self, far: int) -> list[list[int]]:
-        """Return for each item counts around its threshold, and far from it."""
         return [
             list(dict.fromkeys([at - 1, at, max(0, at - 2), at + far, max(0, at - far)]))
             for at in self.thresholds.tolist()
@@ -192,11 +191,9 @@ class BelowPlan(ThresholdPlan):
         """None: the count that is compared is the one that is measured."""
 
     def telling_others(self, moves: Bools) -> Ints:
-        """Return a count just under the threshold."""
         return np.full(len(moves), self.query.threshold - 1)
 
     def outputs_near(self, counts: Ints, far: int) -> Iterator[int | None]:
-        """Yield the verdict alone, and noisy counts."""
         yield None
         yield from (int(counts[0]) + away for away in range(-far, far + 1))
 
@@ -228,7 +225,6 @@ class AbovePlan(ThresholdPlan):
 
     @property
     def answers(self) -> int:
-        """How many items are asked, at most."""
         return self.query.candidates(self.policy.domain)
 
     @property
@@ -366,7 +362,6 @@ class AbovePlan(ThresholdPlan):
 
     @property
     def deciding(self) -> TwoScale | None:
-        """The noise of each comparison."""
         return self.testing
 
     def telling_others(self, moves: Bools) -> Ints:
@@ -375,7 +370,6 @@ class AbovePlan(ThresholdPlan):
         return np.where(moves, at - 1, np.maximum(0, at - self.most_noise) if self.costly else at + self.most_noise)
 
     def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[bool, ...], tuple[int, ...]]]:
-        """Yield all verdicts that can come out, with the true counts of those that cost something."""
         many = len(counts)
         for asked in range(1, many + 1):
             for verdicts in product((False, True), repeat=asked):
@@ -385,7 +379,6 @@ class AbovePlan(ThresholdPlan):
                     yield verdicts, tuple(counts[found].tolist() if self.query.values else ())
 
     def row_of(self, output: tuple[Sequence[bool], Sequence[int]], many: int) -> list[int]:
-        """Return the verdicts and the noisy counts."""
         verdicts, noisy = output
         return [*fill_up(verdicts, many), *fill_up(noisy, self.query.at_most)]
 

@@ -55,7 +55,6 @@ class RankingPlan(SelectionPlan):
         return self.query.k
 
     def telling_others(self, moves: Bools) -> Ints:
-        """Return counts that move and are among the largest."""
         return np.where(moves, self.most_noise, 0)
 
     def telling_counts(self, far: int) -> list[list[int]]:
@@ -150,16 +149,13 @@ class TopKPlan(RankingPlan):
 
     @property
     def deciding(self) -> TwoScale | None:
-        """The noise on each count that the choice is made by."""
         return self.choosing
 
     def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[int, int], ...]]:
-        """Yield all choices, with the true counts of the chosen items."""
         for places in combinations(range(len(counts)), self.measured):
             yield tuple(zip(places, counts[list(places)].tolist(), strict=True))
 
     def row_of(self, output: Sequence[tuple[int, int]], many: int) -> list[int]:
-        """Return the chosen places, each with its noisy count."""
         return [number for pair in output for number in pair]
 
 
@@ -276,11 +272,9 @@ class BarPlan(RankingPlan):
 
     @property
     def deciding(self) -> TwoScale:
-        """The noise on each count that the choice is made by."""
         return self.choosing
 
     def outputs_near(self, counts: Ints, far: int) -> Iterator[BarOutput]:
-        """Yield all choices, with bars and noisy counts near the true ones."""
         for places in combinations(range(len(counts)), self.candidates):
             true = counts[list(places)]
             for bar, away in product((-1, 0, 1, far), (0, 1, far)):
@@ -289,7 +283,6 @@ class BarPlan(RankingPlan):
                 yield BarOutput(places, int(counts.max()) + bar, noisy, centre)
 
     def row_of(self, output: BarOutput, many: int) -> list[int]:
-        """Return the chosen places, the bar, the noisy counts and the noisy sum."""
         return [*output.places, output.bar, *output.noisy, 0 if output.centre is None else output.centre]
 
 

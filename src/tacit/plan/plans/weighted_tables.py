@@ -51,7 +51,6 @@ class TablesPlan(LinearPlan):
     same_noise: LinearPlan = field(kw_only=True, repr=False)  # the other way
 
     def laws(self) -> list[tuple[Law, Any]]:
-        """Return the law of each table with its cells."""
         ends = np.cumsum(self.noise.sizes)
         return [
             (self.noise.law_of(table), slice(int(end) - size, int(end)))

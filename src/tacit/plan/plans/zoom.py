@@ -156,7 +156,6 @@ class Zoomed(SoftCells):
         )
 
     def response(self, domain: Domain) -> Response:
-        """Return how the cells respond to moves: no more than if every cell were cut."""
         return SoftCellResponse(self._finer, 1, bound=True, cells=self.names)
 
     def options(self) -> dict[str, Any]:

@@ -120,7 +120,6 @@ class Clusters(Derived):
         return super().mentioned() | set(self.names)
 
     def size(self, domain: Domain) -> int:
-        """Return how many clusters there are."""
         return self.k
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
@@ -150,7 +149,6 @@ class Clusters(Derived):
     # ---- how it is answered
 
     def plan(self, policy: Policy, epsilon: Fraction) -> ClustersPlan:
-        """Return the plan with the smallest expected error for as many people as are declared."""
         return self.plan_for(policy, epsilon, policy.known_people)
 
     def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> ClustersPlan:
@@ -171,7 +169,6 @@ class Clusters(Derived):
         )
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        """Return the plans of the cells and of the number of people."""
         return self._parts(policy, epsilon, policy.known_people)
 
     def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[LinearPlan, LinearPlan]:
@@ -209,11 +206,9 @@ class Clusters(Derived):
         return FittedCentres(centres, _sums(own, weights, self.k), max(mean + inside(grid, weights), 0.0), own)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
-        """Return how many people are nearest to each centre."""
         return self.fit(parts).people
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
-        """Return ends that hold the number of people in the cells around each centre."""
         return self.ends_of(self.fit(parts).own, parts, level)
 
     def ends_of(self, own: Ints, parts: Sequence[Released], level: float) -> tuple[Floats, Floats]:
@@ -241,7 +236,6 @@ class Clusters(Derived):
         return np.clip(sums - high, 0.0, most), np.clip(sums - low, 0.0, most)
 
     def range(self, domain: Domain) -> tuple[float, float]:
-        """Return how close to its centre, and how far from it, somebody can be."""
         lines = lines_of(self.names, domain)
         return 0.0, math.hypot(*(abs(line.step) * (line.axis.size - 1) for line in lines))
 
@@ -312,7 +306,6 @@ class ClustersPlan(DerivedPlan):
         return f"{self.people:,.0f} people"
 
     def predictions(self) -> list[str]:
-        """Return in words what can be expected, also of cells without noise: they are coarse."""
         declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
         found = [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
         return [*found, *self.stages()]
@@ -353,7 +346,6 @@ class ClustersPlan(DerivedPlan):
         }
 
     def terms(self) -> list[str]:
-        """Return in words what an answer means, and in which order things are measured."""
         return [*super().terms(), *self.stages()]
 
     @property
@@ -403,7 +395,6 @@ class ClustersDone(ClustersPlan):
 
     @property
     def rmse(self) -> float:
-        """The expected error, for the number of people that was measured."""
         return self.settled.rmse
 
 

@@ -161,11 +161,10 @@ class Marginals(CellTables, Linear, LineEntries):
                 return f"People by item of {names[0]}"
             return f"People by {in_words(names)}"
         lengths = tuple({len(names) for names in self.sets})
-        kinds = {(1,): "single attributes", (2,): "pairs of attributes"}
+        kinds: dict[tuple[int, ...], str] = {(1,): "single attributes", (2,): "pairs of attributes"}
         return f"People by {kinds.get(lengths, 'sets of attributes')}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
-        """Return the plan with the smallest expected error: with one noise for all tables, or one for each."""
         from tacit.plan.plans.weighted_tables import plan_tables
 
         return plan_tables(self, policy, epsilon)
@@ -179,7 +178,6 @@ class Marginals(CellTables, Linear, LineEntries):
         return np.concatenate([np.asarray(table, dtype=np.int64).reshape(-1) for table in tallied])
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """One in a cell of each histogram, or one for each item."""
         out = np.zeros(self.size(domain), dtype=np.int64)
         start = 0
         for names, cells in zip(self.sets, self.sizes(domain), strict=True):

@@ -135,7 +135,6 @@ class Cumulative(OnALine, LineEntries):
         return np.cumsum(tallied[0], dtype=np.int64)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """One from the person's own value on."""
         out = np.zeros(self.size(domain), dtype=np.int64)
         out[position(domain, self.name, record[self.name]) :] = 1
         return out
@@ -145,7 +144,6 @@ class Cumulative(OnALine, LineEntries):
         return CumulativeResponse(line.size, line=line)
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
-        """Return the query itself, and the histogram whose cells can be added up."""
         found: list[tuple[Linear, str]] = [(self, "direct")]
         if policy.domain[self.name].size <= LARGEST_RELEASE:
             found.append((Marginals(((self.name,),), self.where), "by adding up noisy cells"))
@@ -186,7 +184,6 @@ class CumulativeResponse(PlacedResponse):
     values: int
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
-        """A move upwards by d lowers d of the counts by one; downwards, it raises them."""
         return running_counts_moved(move)
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:

@@ -103,11 +103,9 @@ class Mean(Moment):
 
     @property
     def counted(self) -> Total:
-        """The sums, each number as it stands."""
         return Total(self.name, self.where, self.by)
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        """Return the plans of the sums and of the counts."""
         self.check_rows_of_one(policy)
         sums, counts = self.sums(policy.domain), self.counts()
         whole = sums.plan(policy, epsilon), counts.plan(policy, epsilon)
@@ -212,14 +210,12 @@ class Squares(Total):
     """The sum over the people of the squared distance of a number from `origin`; with `by`, one in each cell."""
 
     def check_size(self, domain: Domain) -> None:
-        """Refuse more sums than can be released, or than can be made on the way: one count for each value."""
         super().check_size(domain)
         size, numbers = domain[self.name].size, self.numbers(domain)
         largest = max(abs(numbers.at(place)) for place in (0, size - 1)) ** 2
         check_products(self.size(domain) * size, largest, "variance", self.name)
 
     def never_negative(self, domain: Domain) -> bool:
-        """Say yes: squares are not."""
         return True
 
     def unit(self, domain: Domain) -> Fraction:
@@ -232,7 +228,6 @@ class Squares(Total):
         return f"Sum of squares of {self.name}{by_words(self.by)}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for: how many people have each number."""
         return (CellCounts((*self.by, self.name), self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -242,7 +237,6 @@ class Squares(Total):
         return as_sums(np.asarray(tallied[0]).astype(object).reshape(-1, size) @ squares)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """The squared distance of the person's number, in the person's cell."""
         return super().added_by(record, domain) ** 2
 
     def response(self, domain: Domain) -> Response:
@@ -284,7 +278,6 @@ class SquareResponse(PlacedResponse):
                     yield Jump.between(lost, gained) if move.changed else Jump.of_one(gained - lost)
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        """A sum gains the square."""
         return [Jump.of_one(self.numbers.at(end) ** 2) for end in places.ends]
 
 
@@ -298,7 +291,6 @@ class Variance(Moment):
 
     @property
     def counted(self) -> Squares:
-        """The sums of squares, each number as it stands."""
         return Squares(self.name, self.where, self.by)
 
     def squares(self, domain: Domain) -> Squares:
@@ -312,7 +304,6 @@ class Variance(Moment):
         return f"Population variance of {self.name}{by_words(self.by)}"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        """Return in words what an answer means, and what it is divided by."""
         divided = "squared distances from the mean are divided by the number of people, not by one less"
         return [divided, *super().terms(parts)]
 
@@ -320,7 +311,6 @@ class Variance(Moment):
         self.squares(policy.domain).check_size(policy.domain)
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        """Return the plans of the sums of squares, of the sums and of the counts."""
         self.check_rows_of_one(policy)
         asked = self.squares(policy.domain), self.sums(policy.domain), self.counts()
         whole = [one.plan(policy, epsilon) for one in asked]
@@ -340,7 +330,6 @@ class Variance(Moment):
         return 1.0, 4 * square, square**2
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
-        """Return the variances, inside of what is possible; nothing where it is exact that nobody is there."""
         squares, sums, counts = parts
         people = np.maximum(counts.values, 1.0)
         found = squares.values / people - (sums.values / people) ** 2

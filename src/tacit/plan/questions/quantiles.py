@@ -49,7 +49,6 @@ class Quantiles(Derived):
 
     @property
     def counted(self) -> Cumulative:
-        """The cumulative counts that quantiles are read off."""
         return Cumulative(self.name, self.where)
 
     def check(self, domain: Domain) -> None:

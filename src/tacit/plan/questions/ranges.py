@@ -122,7 +122,6 @@ class Ranges(OnALine):
         return np.asarray(below[high + 1] - below[low])
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """One in each range around the person's value."""
         at, (low, high) = position(domain, self.name, record[self.name]), self.runs(domain)
         return ((low <= at) & (at <= high)).astype(np.int64)
 
@@ -250,7 +249,6 @@ class ListedRangesResponse(PlacedResponse):
         ]
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        """The ranges around the position rise."""
         pieces = self._pieces(places)
         if not pieces:
             return []

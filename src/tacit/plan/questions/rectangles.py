@@ -145,7 +145,6 @@ class Rectangles(Linear):
         return "cells" if self.rectangles is None else "rectangles"
 
     def check_size(self, domain: Domain) -> None:
-        """Refuse more cells than can be estimated together."""
         super().check_size(domain)
         x, y = self.axes(domain)
         if x.size * y.size > MOST_CELLS or max(x.size, y.size) > MOST_ALONG:
@@ -188,7 +187,6 @@ class Rectangles(Linear):
         return np.asarray(cells.reshape(-1) if self.rectangles is None else in_rectangles(cells, self.ends(domain)))
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """One in each rectangle around the person's cell."""
         at = 0
         for name in self.names:
             at = at * domain[name].size + position(domain, name, record[name])
@@ -227,7 +225,6 @@ class ListedRectanglesResponse(PlacedResponse):
         return [Jump.by_ones(rise=self.deepest, fall=self.deepest, bound=True)] if move.changed else []
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        """At most so many rectangles rise."""
         return [Jump.by_ones(rise=self.deepest, fall=0, bound=True)]
 
 

@@ -54,7 +54,6 @@ class SelectionOfOne(Selection):
 
     @property
     def counted(self) -> Marginals:
-        """The counts that are looked at."""
         return Marginals(((self.name,),), self.where)
 
     def check(self, domain: Domain) -> None:
@@ -138,14 +137,12 @@ class Below(Selection):
 
     @property
     def counted(self) -> Count:
-        """The count that is looked at."""
         return Count(self.where)
 
     def words(self, domain: Domain) -> str:
         return f"Whether fewer than {self.threshold:,} people are picked"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> BelowPlan:
-        """Return the plan of the comparison."""
         return plan_below(self, policy, epsilon)
 
     def check(self, domain: Domain) -> None:
@@ -235,7 +232,6 @@ class Above(SelectionOfOne):
         return np.broadcast_to(np.asarray(self.threshold, dtype=np.int64), many)
 
     def plan(self, policy: Policy, epsilon: Fraction) -> AbovePlan:
-        """Return the plan of the verdicts."""
         return plan_above(self, policy, epsilon)
 
     def options(self) -> dict[str, Any]:

@@ -106,7 +106,6 @@ class Total(Summed, Linear):
             check_weight(domain, self.name, self.by, self.weight)
 
     def check_size(self, domain: Domain) -> None:
-        """Refuse more sums than can be released or, with a weight, than can be made on the way."""
         super().check_size(domain)
         if self.weight is None:
             return
@@ -165,7 +164,6 @@ class Total(Summed, Linear):
         return as_sums(sums)
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """The person's number, times the weight, in the person's cell."""
         out = np.zeros(self.size(domain), dtype=np.int64)
         cell = 0
         for name in self.by:
@@ -227,7 +225,6 @@ class SumResponse(PlacedResponse):
         return [Jump.between(self.numbers.at(start), self.numbers.at(end)) for start, end in corner_moves(move)]
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        """A sum gains the number."""
         return [Jump.of_one(self.numbers.at(end)) for end in places.ends]
 
 

@@ -93,7 +93,6 @@ class TrueRecords(Query):
         super().check(domain)
 
     def resolved(self, domain: Domain) -> Query:
-        """Return the query with its columns, checked: all attributes that are no part of the key, if none are named."""
         named = self.columns or tuple(name for name in domain if name not in self.key)
         if not named:
             raise PlanError(
@@ -121,20 +120,16 @@ class TrueRecords(Query):
         return "records"
 
     def size_words(self, answers: int, domain: Domain) -> str:
-        """Return in words what comes out."""
         return f"records with {in_words(self.columns)}"
 
     @property
     def remembers(self) -> bool:
-        """Whether the coins of a record are kept: with a key."""
         return bool(self.key)
 
     def never_negative(self, domain: Domain) -> bool:
-        """Say that there is nothing that could be below zero."""
         return False
 
     def plan(self, policy: Policy, epsilon: Fraction) -> RecordsPlan:
-        """Return the plan, or refuse with the edge that forbids it."""
         return plan_records(self, policy, epsilon)
 
     def __str__(self) -> str:

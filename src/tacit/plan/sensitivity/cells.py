@@ -96,7 +96,6 @@ class CellResponse(PlacedResponse):
         return [Jump.by_ones(rise=touched, fall=touched)] if touched else []
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        """Each histogram gains one."""
         return [Jump.by_ones(rise=len(self.histograms), fall=0)]
 
 
