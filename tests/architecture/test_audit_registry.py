@@ -18,8 +18,7 @@ from tacit.audit.sampled_audits.sampled_audit import Verdict
 from tacit.audit.selfcheck.attacked_tables import attacked_tables
 from tacit.audit.selfcheck.planted import planted
 from tacit.audit.selfcheck.planted.tables import planted_tables
-from tacit.audit.selfcheck.registry import MECHANISMS, TABLE
-from tacit.audit.selfcheck.table import names
+from tacit.audit.selfcheck.registry import MECHANISMS, TABLE, names
 from tacit.plan.questions.written import KEYWORDS
 from tacit.publish.methods.method import Method, PromisingMethod
 

@@ -341,7 +341,7 @@ def check_table(outcome: Outcome, page: str, ours: list[str], leaks: list[str], 
 
 def test_tables_under_attack_stand_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = ["estimates-from-masked-counts", "scales-published"]
-    monkeypatch.setattr("tacit.audit.selfcheck.table.names", lambda: ["count-one-sided", *tables])
+    monkeypatch.setattr("tacit.audit.selfcheck.registry.names", lambda: ["count-one-sided", *tables])
     outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
     assert outcome.code == 0
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
@@ -363,7 +363,7 @@ def test_tables_under_attack_stand_by_themselves(tmp_path: Path, monkeypatch: py
 
 def test_some_of_them_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, leaks = ["count-two-sided", "items-cube", "place-decision"], ["naive-suppression", "bounds-from-data"]
-    monkeypatch.setattr("tacit.audit.selfcheck.table.names", lambda: [*ours, *leaks])
+    monkeypatch.setattr("tacit.audit.selfcheck.registry.names", lambda: [*ours, *leaks])
     outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
     assert outcome.code == 0
     check_table(outcome, (tmp_path / "table.md").read_text(encoding="utf-8"), ours, leaks, set())

@@ -172,7 +172,7 @@ def test_tables_show_much_of_what_a_record_loses(name):
     """A table's worst output is rare, and some tables lose less than they claim: the exact audit has the loss."""
     subject = MECHANISMS[name].make()
     found = subject.sampled(160_000, ALPHA)
-    lost = subject.epsilon if subject.exact is None else subject.exact().forward.high
+    lost = subject.epsilon if subject.exact is None else subject.exact.forward.high
     assert found.verdict == Verdict.NONE_FOUND, str(found)
     assert found.lower_bound <= lost
     assert found.lower_bound >= (0.4 if name == "table-masked-of-two-columns" else 0.55) * lost, str(found)

@@ -213,7 +213,7 @@ def test_two_applications_that_share_a_budget_once_are_found() -> None:
     """What two applications see together costs what both pay; half of it is too little."""
     subject = MECHANISMS["true-records-for-two-applications"].make()
     assert subject.exact is not None
-    assert subject.exact().forward == pytest.approx(1)
+    assert subject.exact.forward == pytest.approx(1)
     with tc.noise.replayed(tc.noise.Keystream(key=b"r" * 32)):
         assert subject.sampled(20_000, 1e-6).verdict == "NONE_FOUND"
         assert replace(subject, epsilon=0.5).sampled(5_000, 1e-6).verdict == "LEAK_FOUND"

@@ -174,7 +174,7 @@ def audit_job(
     """
     from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audits.sampled_audit import check_power
-    from tacit.audit.sampled_audits.subjects import asked_subject, audit_subject, audit_whole, subject_of
+    from tacit.audit.sampled_audits.subjects import audit_subject, audit_whole, records_subject, subject_of
     from tacit.jobs.case_file import read_job_or_case
     from tacit.jobs.job_run import plan_releases
 
@@ -200,7 +200,7 @@ def audit_job(
     asked = [plan for plan in shown if plan is not None and plan.naming]
     if len(asked) > 1:
         names.append("true records, one after the other")
-        rows.append(lambda on: audit_subject(asked_subject(names[-1], asked), samples, alpha, on))
+        rows.append(lambda on: audit_subject(records_subject(names[-1], asked), samples, alpha, on))
     return _report(rows, names, as_json=as_json, say_witness=True)
 
 
@@ -288,7 +288,7 @@ def audit_everything(
 ) -> int:
     """Audit everything. Exit code 1 unless every planted leak is found and no mechanism of ours leaks."""
     from tacit.audit.sampled_audits.sampled_audit import check_power
-    from tacit.audit.selfcheck.table import as_markdown, audit_named, claimed_by, names
+    from tacit.audit.selfcheck.registry import as_markdown, audit_named, claimed_by, names
 
     if write is not None and (write.is_dir() or not write.parent.is_dir()):
         raise PlanError(
@@ -306,7 +306,7 @@ def audit_everything(
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow | AttackRow:
     from tacit.audit.sampled_audits.sampled_audit import check_power
-    from tacit.audit.selfcheck.table import audit_named, claimed_by, names
+    from tacit.audit.selfcheck.registry import audit_named, claimed_by, names
     from tacit.plan.questions.written import KEYWORDS
 
     if name not in names():

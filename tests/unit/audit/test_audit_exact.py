@@ -36,7 +36,7 @@ OTHERS = [name for name in MECHANISMS if name not in (*ADDITIVE, *ENDLESS)]
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
     case = MECHANISMS[name]
-    found = case.make().exact()
+    found = case.make().exact
     assert (found.forward.low, found.forward.high) == (case.epsilon, case.epsilon)
     assert found.keeps
 
@@ -45,7 +45,7 @@ def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mechanisms_keep_epsilon_and_waste_little_of_it(name):
     case = MECHANISMS[name]
-    found = case.make().exact()
+    found = case.make().exact
     assert found.keeps
     assert 0.5 * case.epsilon <= found.forward.low <= found.forward.high <= case.epsilon * (1 + 1e-9)
 

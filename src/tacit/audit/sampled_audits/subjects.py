@@ -1,7 +1,7 @@
-"""Mechanisms of this package under audit: what they claim, where their loss is largest, and what was found.
+"""Mechanisms of this package under audit: what they claim, where their loss is largest, and what the audit finds.
 
-The inputs are true answers at the two ends of a secret edge, found by the exact audit, or built from the policy where
-outputs are too many to go through. What is sampled is the mechanism itself, as a session calls it.
+The inputs are true answers at the two ends of a secret edge. The exact audit finds them; where there are too many
+outputs for that, they are built from the policy. The audit samples the mechanism itself, as a session calls it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, singledispatch
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +42,13 @@ from tacit.policy.secrets import pairs
 from tacit.publish.local import RandomisedResponse
 
 Array = npt.NDArray[Any]
-MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
+MOST_SHOWN: Final = 50_000  # numbers of an output; of more, the audit looks only at some that change
 MOST_DRAWN: Final = 15 * 10**6  # numbers that are drawn of either side
-MOST_ASKED: Final = 250_000  # rows that a session is asked about, several times
-MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
-MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
-MOST_MOVED: Final = 4  # .. and how many of the numbers of either stage are looked at
-SECONDS_ONE_BY_ONE: Final = 15  # .. and about how long that may take
+MOST_ASKED: Final = 250_000  # rows in a session that several questions are about
+MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that draws one output at a time
+SECONDS_ONE_BY_ONE: Final = 15  # for all of them
+MOST_STAGED: Final = 4_000  # samples of a mechanism that decides for each output what it counts
+MOST_MOVED: Final = 4  # numbers of either stage of such a mechanism
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Subject:
     hidden: Any
     cover: Any
     release: Callable[[Any, int], Array]
-    exact: Callable[[], ExactAudit] | None = None
+    exact: ExactAudit | None = None
     most_samples: int = 10**9
 
     def sampled(self, samples: int, alpha: float, progress: Progress | None = None) -> SampledAudit:
@@ -71,74 +71,62 @@ class Subject:
 
 def subject_of(name: str, plan: Plan) -> Subject:
     """Return what a session would do for a plan, with the two inputs that should show its loss best."""
-    hidden, cover, release, most, found = play(plan)
-    known = None if found is None else lambda: found
-    return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
+    return Subject(name, plan.mechanism, float(plan.epsilon), *_inputs(plan))
 
 
-class Played(NamedTuple):
-    """Two inputs, how outputs are drawn for them, how many can be drawn, and the exact audit where there is one."""
-
-    hidden: Ints
-    cover: Ints
-    release: Callable[[Ints, int], Array]
-    most_samples: int
-    exact: ExactAudit | None
+Inputs = tuple[Ints, Ints, Callable[[Ints, int], Array], ExactAudit | None, int]  # the last five fields of a subject
 
 
 @singledispatch
-def play(plan: Plan) -> Played:
-    """Return how a plan is drawn from, on two inputs that should show its loss best."""
+def _inputs(plan: Plan) -> Inputs:
     raise TypeError(type(plan).__name__)
 
 
-@play.register(LinearPlan)
-@play.register(DerivedPlan)
-def _play_parts(plan: LinearPlan | DerivedPlan) -> Played:
+@_inputs.register(LinearPlan)
+@_inputs.register(DerivedPlan)
+def _inputs_of_parts(plan: LinearPlan | DerivedPlan) -> Inputs:
     hidden, cover = _farthest(plan)
     most = max(FEWEST, MOST_DRAWN // len(hidden))
-    return Played(hidden, cover, _blurred(plan.parts, hidden, cover), most, plan_loss(plan))
+    return hidden, cover, _blurred(plan.parts, hidden, cover), plan_loss(plan), most
 
 
-@play.register
-def _(plan: ClustersPlan) -> Played:
+@_inputs.register
+def _(plan: ClustersPlan) -> Inputs:
     """Draw the look and what follows from it, where there is one, among people who all stand in one cell."""
     if plan.look is None:
-        return _play_parts(plan)
-    bases = plan.tallied
-    hidden, cover = _farthest(plan, bases)
+        return _inputs_of_parts(plan)
+    hidden, cover = _farthest(plan, plan.tallied)
     others = np.zeros_like(hidden)
     others[np.argmax(hidden)] = others[-1] = round(plan.people) - 1  # the last number is how many there are
     release = _staged(plan, hidden, cover)
     most = min(MOST_STAGED, _most_samples(release, hidden + others))
-    return Played(hidden + others, cover + others, release, most, plan_loss(plan))
+    return hidden + others, cover + others, release, plan_loss(plan), most
 
 
-@play.register(SelectionPlan)
-def _(plan: SelectionPlan) -> Played:
+@_inputs.register(SelectionPlan)
+def _(plan: SelectionPlan) -> Inputs:
     found = plan_loss(plan) if plan.base.size(plan.policy.domain) <= MOST_COUNTS else None
     if found is not None and found.witness is not None:
         hidden, cover = np.array(found.witness.hidden), np.array(found.witness.cover)
     else:
         hidden, cover = _farthest(plan)
-    release = _drawn(plan, len(hidden))
-    return Played(hidden, cover, release, _most_samples(release, hidden), found)
+    release = _selected(plan, len(hidden))
+    return hidden, cover, release, found, _most_samples(release, hidden)
 
 
-@play.register
-def _(plan: RecordsPlan) -> Played:
-    return _played([plan], plan_loss(plan))
+@_inputs.register
+def _(plan: RecordsPlan) -> Inputs:
+    return _inputs_of_records([plan], plan_loss(plan))
 
 
-def asked_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
+def records_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
     """Return questions for true records, asked one after the other, with what they cost together."""
     epsilon = claimed(*plans)
     found = exact(law_of(*plans), plans[0].policy, epsilon)
-    hidden, cover, release, most, _ = _played(plans, found)
-    return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, release, lambda: found, most)
+    return Subject(name, plans[0].mechanism, float(epsilon), *_inputs_of_records(plans, found))
 
 
-def _played(plans: Sequence[RecordsPlan], found: ExactAudit) -> Played:
+def _inputs_of_records(plans: Sequence[RecordsPlan], found: ExactAudit) -> Inputs:
     domain, worst = plans[0].policy.domain, found.witness
     if worst is not None and len(worst.hidden) == len(worst.cover) == 1:
         edge = worst.hidden[0], worst.cover[0]
@@ -147,18 +135,17 @@ def _played(plans: Sequence[RecordsPlan], found: ExactAudit) -> Played:
     hidden, cover = (
         np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
     )
-    most = MOST_ASKED if is_named(plans) else MOST_DRAWN
-    return Played(hidden, cover, drawn(*plans), most, found)
+    return hidden, cover, drawn(*plans), found, MOST_ASKED if is_named(plans) else MOST_DRAWN
 
 
 def visits_policy(step: int) -> Policy:
-    """Return the policy under which a person's visits to a place, up to so many, may be none."""
+    """Return the policy under which a person's visits to a place, at most `step`, may be none."""
     visits = Domain({"visits": Integers(0, step)})
     return Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
 
 
 def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int = 3) -> Subject:
-    """Return one decision of a monitor, about a place where a person has up to `step` visits that may be none."""
+    """Return one decision of a monitor about a place where a person has at most `step` visits, or perhaps none."""
     last = threshold + 4 * step
 
     def law(people: tuple[tuple[int], ...]) -> dict[int, float]:
@@ -167,35 +154,26 @@ def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int 
         tail = {last: float(of_noise.survival(last - 1 - count))}  # further out the likelihood ratio stays the same
         return {NO_VALUE: float(of_noise.cdf(threshold - 1 - count)), **values, **tail}
 
-    return Subject(
-        name,
-        "one-sided geometric noise, shown from the threshold on",
-        float(epsilon),
-        threshold,
-        threshold - step,
-        lambda count, size: decide_all(np.full(size, count), threshold, epsilon, step=step),
-        lambda: exact(law, visits_policy(step), epsilon, people=3),
-    )
+    def release(count: int, size: int) -> Array:
+        return decide_all(np.full(size, count), threshold, epsilon, step=step)
+
+    found = exact(law, visits_policy(step), epsilon, people=3)
+    mechanism = "one-sided geometric noise, shown from the threshold on"
+    return Subject(name, mechanism, float(epsilon), threshold, threshold - step, release, found)
 
 
 def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subject:
     """Return the answer of one person to a yes/no question, which is the only attribute of a policy."""
-    return Subject(
-        name,
-        str(rule),
-        float(rule.epsilon),
-        True,
-        False,
-        lambda truth, size: rule.answers(np.full(size, truth)).astype(np.int64),
-        lambda: exact(lambda people: rule.law(truth=people[0][0]), policy, rule.epsilon),
-    )
+
+    def release(truth: bool, size: int) -> Array:  # noqa: FBT001 - the true answer
+        return rule.answers(np.full(size, truth)).astype(np.int64)
+
+    found = exact(lambda people: rule.law(truth=people[0][0]), policy, rule.epsilon)
+    return Subject(name, str(rule), float(rule.epsilon), True, False, release, found)
 
 
 def _farthest(plan: Plan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints]:
-    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts.
-
-    With `shown`, the answers of these questions instead.
-    """
+    """Return the answers of all parts, or of the questions `shown`, at the two neighbours that lie farthest apart."""
     policy = plan.policy
     records = list(dict.fromkeys(r for part in plan.parts for r in records_to_try(policy, part.base)[0]))
     adds = [contributions(part.base, policy.domain, records) for part in plan.parts]
@@ -220,7 +198,7 @@ def _farthest(plan: Plan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints]:
 
 
 def _blurred(parts: Sequence[LinearPlan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
-    """Return how noisy answers are drawn; of very many, only some of those that change."""
+    """Return the function that draws noisy answers; of very many, only some of those that change."""
     starts = np.cumsum([part.base.size(part.policy.domain) for part in parts])[:-1]
 
     def blurred(answers: Ints) -> Array:
@@ -239,9 +217,9 @@ def _blurred(parts: Sequence[LinearPlan], hidden: Ints, cover: Ints) -> Callable
 
 
 def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
-    """Return how clusters are drawn: how many cells were counted, people, and of look and counts what changes.
+    """Return the function that draws clusters, each output as a row of numbers.
 
-    Each output is a row of numbers; what is not there is zero.
+    The number of counted cells, the people, and the numbers of counts and look that change; zero where one is missing.
     """
 
     @cache
@@ -261,8 +239,8 @@ def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, in
     return lambda answers, size: np.array([one(answers) for _ in range(size)])
 
 
-def _drawn(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:
-    """Return how outputs of a selection are drawn, each as a row of numbers."""
+def _selected(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:
+    """Return the function that draws outputs of a selection, each as a row of numbers."""
 
     def release(counts: Ints, size: int) -> Array:
         return np.array([plan.row_of(draw_output(plan, counts), many) for _ in range(size)], dtype=np.int64)
@@ -299,7 +277,7 @@ class AuditRow:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the audit said what it had to say."""
+        """Whether the verdict is the expected one."""
         sound = self.expected == Verdict.NONE_FOUND
         exact = self.exact_loss is None or (self.exact_loss <= self.epsilon * (1 + 1e-9)) == sound
         return self.found.verdict == self.expected and exact
@@ -334,7 +312,7 @@ class AuditRow:
 
 
 def _finite(number: float) -> float | str:
-    """Return a number as JSON can hold it."""
+    """Return a number in a form that JSON has."""
     return number if math.isfinite(number) else "infinite"
 
 
@@ -342,7 +320,7 @@ def audit_subject(
     subject: Subject, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
 ) -> AuditRow:
     """Audit a mechanism with what it claims."""
-    exact = None if subject.exact is None else subject.exact().forward
+    exact = None if subject.exact is None else subject.exact.forward
     found = subject.sampled(min(samples, subject.most_samples), alpha, progress)
     return AuditRow(subject.name, subject.mechanism, subject.epsilon, exact, found, Verdict.NONE_FOUND)
 

@@ -3,7 +3,6 @@
 In reading order:
 
     planted          what the audits must find
-    registry         one case for each way in which answers are blurred
     attacked_tables  how often attacks on published tables are nearly right
-    table            the table of all audits
+    registry         one case for each kind of noise, and the table of all audits
 """

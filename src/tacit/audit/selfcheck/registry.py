@@ -1,17 +1,17 @@
-"""Every mechanism of the package under audit: one case for each way in which answers are blurred.
+"""Every mechanism of the package under audit, one case for each kind of noise, and the table of all audits.
 
-A test holds this list against the queries and the mechanism modules that exist, so that a new one is audited from the
-day it is written. Each case names the modules that it goes through. Monitors, people who answer for themselves, and
-tables answer no question: their case is one place at one time, one person, or one group of people of whom one changes
-to another sensitive value. (Records of a group are exchangeable and groups are drawn apart, so that one group shows
-what a record loses. The law of what is published is written down where it is finite; masked counts have no last value,
-and are audited by samples.)
+A test compares this list with the questions and the mechanism modules that exist, so that a new one cannot go without
+an audit. Each case names the modules that it uses. Monitors, people who answer for themselves, and tables answer no
+question: their case is one place at one time, one person, or one group of people of whom one changes to another
+sensitive value. (Records of a group are exchangeable and groups are drawn independently, so one group shows the loss of
+a record. The law of a published table is written down where it is finite; masked counts have no largest value, so they
+are audited by samples.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import singledispatch
@@ -22,15 +22,23 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.audit.exact_audit import exact
-from tacit.audit.loss import ExactAudit
+from tacit.audit.loss import ExactAudit, Loss
+from tacit.audit.sampled_audits.sampled_audit import Verdict, sampled
 from tacit.audit.sampled_audits.subjects import (
+    ALPHA,
+    HEADINGS,
+    SAMPLES,
+    AuditRow,
     Subject,
-    asked_subject,
+    audit_subject,
     decision_subject,
     local_subject,
+    records_subject,
     subject_of,
     visits_policy,
 )
+from tacit.audit.selfcheck.attacked_tables import AttackRow, attacked_tables
+from tacit.audit.selfcheck.planted import planted
 from tacit.plan.choose import choose
 from tacit.plan.plans.linear import every_plan
 from tacit.plan.plans.plan import Plan
@@ -69,7 +77,7 @@ from tacit.publish.methods.perturbation import Uniform
 from tacit.publish.methods.sampled import Sampled
 
 PEOPLE: Final = 4  # of the group
-MOST_MASKED: Final = 200_000  # samples: widths of masks of many values are found by bisection
+MOST_MASKED: Final = 200_000  # samples: drawing is slow, since widths of masks of many values need a bisection
 
 Values = tuple[int, ...]  # of the people of a group
 Law = Mapping[tuple[int, ...], float]  # of published counts
@@ -94,16 +102,9 @@ def table_subject(name: str, method: Method) -> Subject:
     def release(counts: Ints, size: int) -> Ints:
         return method.draw(np.tile(counts, (size, 1)))
 
-    return Subject(
-        name,
-        method.words()[0],
-        float(method.epsilon),
-        np.bincount(hidden, minlength=values),
-        np.bincount(cover, minlength=values),
-        release,
-        None if found is None else lambda: found,
-        MOST_MASKED if law is None and values > 2 else 10**9,
-    )
+    counts = np.bincount(hidden, minlength=values), np.bincount(cover, minlength=values)
+    most = MOST_MASKED if law is None and values > 2 else 10**9
+    return Subject(name, method.words()[0], float(method.epsilon), *counts, release, found, most)
 
 
 def _values(people: Sequence[Any]) -> Values:
@@ -163,7 +164,7 @@ def _perturbed(values: Values, channel: Channel) -> Law:
 EPSILON: Final = 1
 IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
 
-TABLE: Final = "table"  # the keyword of what is no question but a table of people
+TABLE: Final = "table"  # the keyword of tables of people, which are no question
 _CHANNEL: Final = Channel(Fraction(1, 2), 3)
 _TWO_COLUMNS: Final = Channel(Fraction(1, 2), 4, (2, 2))
 _CRITERION: Final = Criterion(Fraction(2, 5), Fraction(2, 5))  # of four records three are sampled
@@ -196,7 +197,7 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class AuditCase:
-    """A mechanism, the modules in `plan/plans/` or `publish/` that it goes through, and under which policy.
+    """A mechanism, the modules in `plan/plans/` or `publish/` that it uses, and its policy.
 
     `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors, tables and
     several questions at once have neither.
@@ -223,7 +224,7 @@ def _planned(
 
 
 def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, AuditCase]:
-    """Return a question about a line that is measured in one way, whichever is the best at this size."""
+    """Return a question about a line with this strategy, even if another one is better at this size."""
 
     def plan() -> Plan:
         plans = every_plan(resolve(query, policy.domain).counted, policy, Fraction(IN_A_CORNER))
@@ -233,7 +234,7 @@ def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[st
 
 
 def _decision(name: str, *, step: int) -> tuple[str, AuditCase]:
-    """Return what a monitor does at one time for one place, where a person has up to so many visits."""
+    """Return one decision of a monitor about one place, where a person has at most `step` visits."""
     policy = visits_policy(step)
     return name, AuditCase(
         "monitor", ("alarm",), EPSILON, policy, lambda: decision_subject(name, Fraction(EPSILON), step=step)
@@ -241,16 +242,18 @@ def _decision(name: str, *, step: int) -> tuple[str, AuditCase]:
 
 
 def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str, AuditCase]:
-    """Return several questions for true records, one after the other, which together cost EPSILON."""
+    """Return several questions for true records, asked one after the other; together they cost EPSILON."""
 
     def plans() -> list[Any]:
         return [choose(query, policy, epsilon) for query, epsilon in asked]
 
-    return name, AuditCase("true_records", ("visible_records",), EPSILON, policy, lambda: asked_subject(name, plans()))
+    return name, AuditCase(
+        "true_records", ("visible_records",), EPSILON, policy, lambda: records_subject(name, plans())
+    )
 
 
 def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, AuditCase]:
-    """Return the answer of one person, who needs trust nobody."""
+    """Return the answer of one person, who need not trust anybody."""
     policy = Policy(Domain({"sick": Flag()}), secret)
     return name, AuditCase("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
 
@@ -262,7 +265,7 @@ def _table(name: str, method: Method, *modules: str) -> tuple[str, AuditCase]:
 
 
 def _with_examples(named: Sequence[tuple[str, AuditCase]]) -> dict[str, AuditCase]:
-    """Return these cases, and for each question that none of them asks its example, under the policy of all secrets."""
+    """Return these cases, and an example of each question that has no case, under the policy of all secrets."""
     asked = {case.keyword for _, case in named}
     missing = [question for question in QUESTIONS if question.keyword not in asked]
     examples = [_case(question.keyword, question.example(_EVERYTHING), _EVERYTHING) for question in missing]
@@ -304,12 +307,7 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case("total-by-cell", total("age", by="sick"), Policy(_FEW, everything()), epsilon=IN_A_CORNER),
         _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
         _case("mean", mean("age"), _EVERYTHING),
-        _case(
-            "mean-by-cell",
-            mean("age", by="sick"),
-            Policy(_FEW, attributes("age", "sick")),
-            epsilon=IN_A_CORNER,
-        ),
+        _case("mean-by-cell", mean("age", by="sick"), Policy(_FEW, attributes("age", "sick")), epsilon=IN_A_CORNER),
         _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
         _case("median", median("age"), _NEAR),
         _case(
@@ -359,3 +357,71 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _decision("place-decision-of-several-visits", step=2),
     ]
 )
+
+
+# ---- the table of all audits ---------------------------------------------------------------------------------------
+
+
+def names() -> list[str]:
+    """Return the names of all that can be audited without a policy: mechanisms, planted leaks, and attacked tables."""
+    return [*MECHANISMS, *planted, *attacked_tables]
+
+
+def claimed_by(name: str) -> float | None:
+    """Return the epsilon that one of them claims; None for tables under attack, which claim no epsilon."""
+    if name in MECHANISMS:
+        return float(MECHANISMS[name].epsilon)
+    return planted[name].claimed_epsilon if name in planted else None
+
+
+def audit_named(
+    name: str, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
+) -> AuditRow | AttackRow:
+    """Audit one mechanism of the package, one planted leak or one table under attack, by its name."""
+    if name in attacked_tables:
+        return attacked_tables[name].audit(alpha, progress)
+    if name in MECHANISMS:
+        return audit_subject(MECHANISMS[name].make(), samples, alpha, progress)
+    leak = planted[name]
+    found = sampled(leak.release, leak.hidden, leak.cover, leak.claimed_epsilon, samples, alpha, progress=progress)
+    exact_loss = Loss(leak.exact_loss, leak.exact_loss)
+    return AuditRow(name, leak.mistake, leak.claimed_epsilon, exact_loss, found, Verdict.LEAK_FOUND)
+
+
+def as_markdown(rows: Iterable[AuditRow | AttackRow]) -> str:
+    """Return the table as a page."""
+    rows = list(rows)
+    audits = [row for row in rows if row.headings == HEADINGS]
+    attacks = [row for row in rows if row.headings != HEADINGS]
+    parts = [
+        "# Every mechanism and every planted leak, audited",
+        "",
+        "Made by `tacit audit all --write docs/audit-table.md`. The numbers differ a little from run to run, because "
+        "samples are fresh each time.",
+        "",
+        *_section("Mechanisms of the package", "what", audits, Verdict.NONE_FOUND),
+        *_section("Planted leaks", "mistake", audits, Verdict.LEAK_FOUND),
+        *_section("Tables under attack", "what", attacks, Verdict.NONE_FOUND),
+        *_section("Planted tables", "mistake", attacks, Verdict.LEAK_FOUND),
+    ]
+    return "\n".join(parts)
+
+
+def _section(title: str, about: str, rows: Iterable[AuditRow | AttackRow], expected: Verdict) -> list[str]:
+    """Return the rows that must get this verdict, as lines of the page."""
+    chosen = [row for row in rows if row.expected == expected]
+    if not chosen:
+        return []
+    headings = (*chosen[0].headings, about)
+    many, alpha = max(row.found.samples for row in chosen), chosen[0].found.alpha
+    counted = "samples a side" if chosen[0].headings == HEADINGS else "groups"
+    return [
+        f"## {title}",
+        "",
+        f"At most {many:,} {counted}, alpha {alpha:g} each.",
+        "",
+        f"| {' | '.join(headings)} |",
+        f"|{'---|' * len(headings)}",
+        *(f"| {' | '.join(row.cells())} | {row.what} |" for row in chosen),
+        "",
+    ]

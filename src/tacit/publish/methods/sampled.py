@@ -15,7 +15,7 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             every size has a sample. Values of some of several columns are perturbed as if there were no others
             (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
-            secret frequencies, kept as a planted leak (`audit/selfcheck/planted/records.py`).
+            secret frequencies, kept as a planted leak (`audit/selfcheck/planted/releases.py`).
 Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
 """
 

@@ -8,8 +8,7 @@ In reading order:
     planted_leak  what a planted leak is
     calibration   noise of the wrong shape or size
     decisions     mechanisms that decide what they show or count next
-    records       records and tables that are released as they are
-    releases      whole releases, and the machine that runs them, around a sound mechanism
+    releases      whole releases, the machine that runs them, and records that are left out
     tables        tables that break a promise about estimates, and the attacks that show it
 
 >>> len(planted)
@@ -23,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tacit.audit.selfcheck.planted import calibration, decisions, records, releases
+from tacit.audit.selfcheck.planted import calibration, decisions, releases
 from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
 
 __all__ = ["PlantedLeak", "planted"]
 
-_THEMES = (calibration, decisions, records, releases)
+_THEMES = (calibration, decisions, releases)
 
 planted: Mapping[str, PlantedLeak] = MappingProxyType({leak.name: leak for theme in _THEMES for leak in theme.PLANTED})

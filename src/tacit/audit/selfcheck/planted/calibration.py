@@ -97,7 +97,6 @@ _BLOWFISH = (
         name="kmeans-two-theta",
         mistake="noise for 2 theta, although an edge across the border moves both cluster sums by a whole point",
         source="Blowfish privacy, Lemma 6.1",
-        claimed_epsilon=1.0,
         hidden=(120, 500, 900),
         cover=(120, 510, 900),
         release=partial(_cluster_sums, sensitivity=2 * _THETA),  # BROKEN: forgets edges that change the cluster
@@ -108,7 +107,6 @@ _BLOWFISH = (
         name="hierarchical-printed-budget",
         mistake="roots of subtrees are published, and the budget is shared out as if they were not",
         source="Blowfish privacy, Theorem 7.2",
-        claimed_epsilon=1.0,
         hidden=(3, 24, 60),
         cover=(3, 40, 60),
         release=partial(_ordered_hierarchical, printed=True),
@@ -119,7 +117,6 @@ _BLOWFISH = (
         name="constraint-sensitivity",
         mistake="sensitivity 2, although a known count makes a second person move along",
         source="Blowfish privacy, Corollary 8.3",
-        claimed_epsilon=1.0,
         hidden=(0, 3),
         cover=(2, 1),
         release=partial(_four_cells, sensitivity=2),  # BROKEN: one move never comes alone
@@ -185,18 +182,14 @@ _NOISE = (
         name="one-sided-noise-two-directions",
         mistake="one-sided noise on a count that may rise as well as fall",
         source="Asymmetric differential privacy (aLap) outside its scope",
-        claimed_epsilon=1.0,
         hidden=3,
         cover=4,
         release=_one_sided_count,
         repaired=_count,
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="sensitivity-one-for-replaced-records",
         mistake="noise for one count, although a replaced record changes two",
-        source="classic",
-        claimed_epsilon=1.0,
         hidden=(5, 3),
         cover=(4, 4),
         release=partial(_two_counts, scale=1),  # BROKEN: two counts change by one
@@ -206,8 +199,6 @@ _NOISE = (
     PlantedLeak(
         name="composition-unpaid",
         mistake="two answers about the same people for the price of one",
-        source="classic",
-        claimed_epsilon=1.0,
         hidden=5,
         cover=4,
         release=partial(_two_answers, scale=1),  # BROKEN: each answer costs the whole epsilon
@@ -217,7 +208,6 @@ _NOISE = (
     PlantedLeak(
         name="noise-scale-rounded",
         mistake="the scale of the noise is rounded to a whole number, downwards",
-        source="classic",
         claimed_epsilon=0.6,
         hidden=5,
         cover=4,
@@ -228,7 +218,6 @@ _NOISE = (
     PlantedLeak(
         name="randomised-response-second-coin",
         mistake="the share of people who tell the truth is taken for the share of true answers",
-        source="classic",
         claimed_epsilon=math.log(3),
         hidden=1,
         cover=0,
@@ -239,30 +228,22 @@ _NOISE = (
     PlantedLeak(
         name="bounds-from-data",
         mistake="noise is scaled to the largest value that occurs",
-        source="classic",
-        claimed_epsilon=1.0,
         hidden=(20, 30, 25, 100),
         cover=(20, 30, 25, 0),
         release=partial(_sum, declared=False),
         repaired=partial(_sum, declared=True),
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="cells-read-off-the-data",
         mistake="lists the cells that occur, each with a noisy count",
-        source="classic",
-        claimed_epsilon=1.0,
         hidden=(0, 0, 1, 2),
         cover=(0, 0, 1, 0),
         release=partial(_histogram, declared=False),
         repaired=partial(_histogram, declared=True),
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="joint-noise-one-cell",
         mistake="joint noise on running counts pays for one cell, although a move leaves one and joins another",
-        source="classic",
-        claimed_epsilon=1.0,
         hidden=(0, 2),
         cover=(1, 2),
         release=partial(_running_counts, cell=1 - _OF_A_COUNT),  # BROKEN: two cells change

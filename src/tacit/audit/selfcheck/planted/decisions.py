@@ -60,7 +60,6 @@ zoom-spends-again: The count has noise for the whole of epsilon, as if a look co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -121,7 +120,6 @@ _SPARSE_VECTOR = (
         name="sparse-vector-one-more-answer",
         mistake="stops when more than c answers were given, and so gives c + 1",
         source="Asymmetric differential privacy, Algorithm 2",
-        claimed_epsilon=1.0,
         hidden=(4, 4, 4),
         cover=(3, 3, 3),
         release=partial(_one_sided, stop_after=2),  # BROKEN: count > c instead of count >= c
@@ -132,7 +130,6 @@ _SPARSE_VECTOR = (
         name="sparse-vector-no-fresh-threshold-noise",
         mistake="the threshold has no noise of its own, so that each answer `below` costs",
         source="classic; Lyu, Su, Li, Understanding the Sparse Vector Technique, arXiv:1603.01699",
-        claimed_epsilon=1.0,
         hidden=(0,) * 20,
         cover=(1,) * 20,
         release=partial(_first_above, threshold_noise=False),  # BROKEN: nothing pays for the answers below
@@ -143,18 +140,15 @@ _SPARSE_VECTOR = (
         name="sparse-vector-noise-reused",
         mistake="one draw blurs all counts, so that their true order shows",
         source="classic; Lyu, Su, Li, arXiv:1603.01699, Algorithm 5 (counts without noise of their own)",
-        claimed_epsilon=1.0,
         hidden=(0, 1),
         cover=(1, 0),
         release=partial(_first_above, fresh=False),  # BROKEN: the same draw blurs all counts
         repaired=_first_above,
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="sparse-vector-values-from-same-noise",
         mistake="publishes the noisy count that was compared with the threshold",
         source="classic; Lyu, Su, Li, arXiv:1603.01699, Algorithm 3 (from lecture notes of 2011)",
-        claimed_epsilon=1.0,
         hidden=(0,) * 8 + (1,),
         cover=(1,) * 8 + (0,),
         release=partial(_first_above_with_value, fresh_value=False),
@@ -214,18 +208,15 @@ _STREAMS = (
         name="monitor-pauses-by-data",
         mistake="rests until the visitors have left, so that the length of the rest tells about them",
         source="Asymmetric differential privacy, Algorithm 3",
-        claimed_epsilon=1.0,
         hidden=(1, 0, 0, 0),
         cover=(0, 0, 0, 0),
         release=partial(_monitor, pause=_pause_by_data),
         repaired=partial(_monitor, pause=_pause_by_clock),
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="monitor-person-with-several-visits",
         mistake="promises for a person what holds for a visit",
         source="Asymmetric differential privacy, Algorithm 3",
-        claimed_epsilon=1.0,
         hidden=(1, 0, 0, 1, 0),
         cover=(0, 0, 0, 0, 0),
         release=partial(_monitor, pause=_pause_by_clock, visits=1),  # BROKEN: a person may come twice
@@ -236,12 +227,10 @@ _STREAMS = (
         name="map-moves-between-places",
         mistake="one-sided noise for people who may have been at another place instead of nowhere",
         source="Asymmetric differential privacy, Algorithm 4",
-        claimed_epsilon=1.0,
         hidden=((1, 1), (0, 0)),
         cover=((0, 2), (0, 0)),
         release=partial(_map, one_sided=True),
         repaired=partial(_map, one_sided=False),
-        exact_loss=math.inf,
     ),
 )
 
@@ -283,7 +272,6 @@ _TOP_K = (
         name="mixed-directions-top-k",
         mistake="one-sided noise although the same person lowers one count and raises another",
         source="Asymmetric differential privacy, Algorithm 1 outside its scope",
-        claimed_epsilon=1.0,
         hidden=(5, 5),
         cover=(4, 6),
         release=partial(_top_one_of_two, one_sided=True),  # BROKEN: wants all counts to move in one direction
@@ -294,7 +282,6 @@ _TOP_K = (
         name="top-k-adds-count-twice",
         mistake="adds the count to a noisy value that contains it",
         source="Asymmetric differential privacy, Algorithm 1, lines 2 and 3 taken literally",
-        claimed_epsilon=1.0,
         hidden=(5, 4, 0, 0),
         cover=(4, 3, 0, 0),
         release=partial(_top_two, twice=True),
@@ -305,12 +292,10 @@ _TOP_K = (
         name="debias-by-realised-maximum",
         mistake="corrects the winner by the largest noise that was drawn",
         source="a tempting correction of asymmetric differential privacy, Algorithm 1",
-        claimed_epsilon=1.0,
         hidden=(5, 4, 2),
         cover=(4, 4, 2),
         release=partial(_top_one, realised=True),
         repaired=partial(_top_one, realised=False),
-        exact_loss=math.inf,
     ),
 )
 
@@ -329,18 +314,15 @@ _ZOOMS = (
         name="zoom-by-true-counts",
         mistake="true counts choose the cells that are counted anew",
         source="a look at coarse cells before a count of finer ones",
-        claimed_epsilon=1.0,
         hidden=(0, 0, 2),
         cover=(0, 2, 2),
         release=partial(_zoomed, by_truth=True),
         repaired=_zoomed,
-        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="zoom-spends-again",
         mistake="the count after a look spends the whole epsilon again",
         source="a look at coarse cells before a count of finer ones",
-        claimed_epsilon=1.0,
         hidden=(0, 0, 2),
         cover=(0, 2, 2),
         release=partial(_zoomed, again=True),
