@@ -28,7 +28,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import InternalError
 from tacit.rows.cells.dates import arrow_date
 from tacit.rows.cells.readings import Code
-from tacit.rows.counts.batches import Batch, is_text, roomy
+from tacit.rows.counts.batches import Batch, is_text, plain
 from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_sql import DUCKDB
 
@@ -296,11 +296,6 @@ def _from_to(first: int, last: int, kind: pa.DataType) -> pa.Array:
     numbers = np.arange(last - first + 1, dtype=np.uint64) + np.uint64(first % 2**64)
     numbers = numbers if last >= 2**63 else numbers.view(np.int64)
     return pa.concat_arrays([pa.array(numbers).cast(kind), pa.nulls(1, kind)])
-
-
-def plain(cells: pa.Array) -> pa.Array:
-    """Return cells without the dictionary that they may be stored with; texts have one type however they came."""
-    return roomy(cells.dictionary).take(cells.indices) if pa.types.is_dictionary(cells.type) else roomy(cells)
 
 
 def _fits(kind: pa.DataType, entries: int) -> bool:

@@ -52,23 +52,31 @@ def of_columns(columns: Mapping[str, pa.ChunkedArray], rows: int) -> list[Piece]
     return [lambda start=start: piece(start) for start in range(0, rows, step)]  # type: ignore[misc]
 
 
-def of_reader(opened: Callable[[], Any]) -> list[Piece]:
-    """Return the pieces of a stream: whoever is free takes the next batch of it."""
+def shared(opened: Callable[[], Iterator[Any]], made: Callable[[Any], Batch] = lambda batch: batch) -> list[Piece]:
+    """Return the pieces of a stream: whoever is free takes the next part of it, and makes a batch of that."""
     lock = threading.Lock()
-    reader: list[Any] = []
+    stream: list[Iterator[Any]] = []
 
     def piece() -> Iterator[Batch]:
         while True:
             with lock:
-                if not reader:
-                    reader.append(opened())
-                try:
-                    batch = reader[0].read_next_batch()
-                except StopIteration:
-                    return
-            yield Batch(batch.num_rows, dict(zip(batch.schema.names, batch.columns, strict=True)))
+                if not stream:
+                    stream.append(opened())
+                part = next(stream[0], None)
+            if part is None:
+                return
+            yield made(part)
 
     return [piece] * threads()
+
+
+def of_reader(opened: Callable[[], Any]) -> list[Piece]:
+    """Return the pieces of one of Arrow's readers."""
+
+    def made(part: pa.RecordBatch) -> Batch:
+        return Batch(part.num_rows, dict(zip(part.schema.names, part.columns, strict=True)))
+
+    return shared(lambda: iter(opened()), made)
 
 
 def of_parquet(paths: Sequence[Path], columns: Mapping[str, str], texts: frozenset[str]) -> list[Piece]:
@@ -125,6 +133,11 @@ def _one_dictionary(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
 def roomy(cells: pa.Array) -> pa.Array:
     """Return texts in the one type that has room for any number of them, of any length; other cells as they are."""
     return cells.cast(pa.large_string()) if is_text(cells.type) else cells
+
+
+def plain(cells: pa.Array) -> pa.Array:
+    """Return cells without the dictionary that they may be stored with; texts have one type however they came."""
+    return roomy(cells.dictionary).take(cells.indices) if pa.types.is_dictionary(cells.type) else roomy(cells)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -26,7 +26,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.readings import DataColumn
-from tacit.rows.counts.batches import Batch, Piece, joined
+from tacit.rows.counts.batches import Batch, Piece, joined, shared
 from tacit.rows.counts.row_choice import KEY, Order, Places, WordLayout, row_keys, whole_keys, with_person_keys
 from tacit.rows.sources.duckdb_sql import DUCKDB
 from tacit.rows.sources.engine import PERSON
@@ -153,17 +153,7 @@ def _changes(cells: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 def whole_people(stream: Sequence[Piece]) -> list[Piece]:
     """Cut a stream of sorted rows anew, so that each batch has all rows of its people; pieces share the stream."""
-    batches, lock = _cut(stream[0]()), threading.Lock()
-
-    def piece() -> Iterator[Batch]:
-        while True:
-            with lock:
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
-
-    return [piece] * len(stream)
+    return shared(lambda: _cut(stream[0]()))
 
 
 def _cut(batches: Iterator[Batch]) -> Iterator[Batch]:

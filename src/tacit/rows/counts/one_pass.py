@@ -28,8 +28,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.cells.dates import arrow_moment
-from tacit.rows.cells.encoder import Codes, Encoder, plain, smallest
-from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader
+from tacit.rows.cells.encoder import Codes, Encoder, smallest
+from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader, plain
 from tacit.rows.counts.chosen_rows import ChosenRows, whole_people
 from tacit.rows.counts.counting import MOST_BINS, Bins, CompiledTally
 from tacit.rows.sources.duckdb_engine import embedded, looker_of

@@ -16,7 +16,7 @@ In reading order:
     duckdb_engine  relations of the user, Ibis tables, and the embedded DuckDB that reads files and buffers
     buffers        pandas frames and Arrow tables, which DuckDB counts in place
     file_engines   Parquet and CSV files
-    polars_engine  polars frames, eager or lazy
+    polars_engine  polars frames, eager or lazy, handed to DuckDB in batches
     spark_engine   Spark frames
     source         a source as it is opened: its engine, which column is what, how rows are selected and read
 """

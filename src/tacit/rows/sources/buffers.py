@@ -136,9 +136,6 @@ class Buffers(DuckDBEngine, ABC):
         self.connection = shared_embedded()
         self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
-    def schema(self) -> dict[str, DataColumn]:
-        return {name: self.column(name) for name in self._names if self._names.count(name) == 1}
-
     def names(self) -> list[str]:
         return self._names
 
@@ -147,12 +144,8 @@ class Buffers(DuckDBEngine, ABC):
         return True
 
     @abstractmethod
-    def column(self, name: str) -> DataColumn:
-        """Return how a column is read."""
-
-    @abstractmethod
-    def cells(self, name: str, *, whose: bool) -> Any:
-        """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
+    def cells(self, name: str, role: str) -> Any:
+        """Return a column as Arrow holds it; `role` says what it is read for."""
 
     def emptied(self) -> Engine:
         other = copy.copy(self)
@@ -173,7 +166,7 @@ class Buffers(DuckDBEngine, ABC):
         keys = {new: (raw, role_of(new)) for new, raw in columns.items()}
         for raw, role in keys.values():
             if (raw, role) not in self._converted:
-                self._converted[raw, role] = plain_cells(self.cells(raw, whose=role == PERSON), role)
+                self._converted[raw, role] = plain_cells(self.cells(raw, role), role)
         return {new: self._converted[key] for new, key in keys.items()}
 
     def relation(self, columns: Mapping[str, str]) -> Any:
@@ -192,13 +185,14 @@ class ArrowEngine(Buffers):
     def __init__(self, table: Any) -> None:
         super().__init__("pyarrow", table, table.column_names)
 
-    def column(self, name: str) -> DataColumn:
-        return arrow_column(self._table.schema.field(name).type)
+    def schema(self) -> dict[str, DataColumn]:
+        fields = self._table.schema
+        return {name: arrow_column(fields.field(name).type) for name in self._names if self._names.count(name) == 1}
 
     def type_of(self, raw: str) -> str:
         return str(self._table.schema.field(raw).type)
 
-    def cells(self, name: str, *, whose: bool) -> Any:
+    def cells(self, name: str, role: str) -> Any:
         return self._table.column(name)
 
     @property
@@ -217,7 +211,10 @@ class PandasEngine(Buffers):
         self._lists = lists
         self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
-    def column(self, name: str) -> DataColumn:
+    def schema(self) -> dict[str, DataColumn]:
+        return {name: self._column(name) for name in self._names if self._names.count(name) == 1}
+
+    def _column(self, name: str) -> DataColumn:
         dtype = self._dtypes[name]
         if dtype == np.dtype(object):
             return DataColumn("list", element=DataColumn("text")) if name in self._lists else DataColumn("text")
@@ -236,12 +233,12 @@ class PandasEngine(Buffers):
         kind = f"{dtype} of {dtype.categories.dtype}" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
         return f"{kind} with lists" if raw in self._lists else kind
 
-    def cells(self, name: str, *, whose: bool) -> Any:
-        column, read = self._table[name], id_of if whose else text_of
+    def cells(self, name: str, role: str) -> Any:
+        column, read = self._table[name], id_of if role == PERSON else text_of
         if getattr(column.dtype, "kind", "") == "c":  # Arrow has no such numbers; as anything but ids they are refused
             return texts_of(column, read)
         if column.dtype == np.dtype(object):
-            return lists_of(column) if name in self._lists and not whose else texts_of(column, read)
+            return lists_of(column) if name in self._lists and role != PERSON else texts_of(column, read)
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.dtype == np.dtype(object):
             codes = column.cat.codes.to_numpy()
             return texts_of(column.cat.categories, read).take(pa.array(codes, mask=codes < 0))
