@@ -47,7 +47,7 @@ def show_ledger(
         try:
             open_runs = [run for run in opened.runs() if run.state != "finished" and run.first in charged]
             paid = {name for name in {charged[run.first] for run in open_runs} if opened.coin_lines(dataset=name)}
-        except LedgerError as damage:  # budgets are shown all the same: they do not hang on what is noted of runs
+        except LedgerError as damage:  # budgets are shown all the same: they do not depend on the notes of runs
             open_runs, paid, unreadable = [], set(), str(damage)
         totals = [account.dataset for account in accounts if account.analyst is None]
         statements = [opened.statement(dataset=name) for name in totals]
@@ -55,8 +55,8 @@ def show_ledger(
     if as_json:
         show_json(
             {
-                "accounts": [_account(a) for a in accounts],
-                "entries": [_entry(e) for e in entries],
+                "accounts": [_document(account) for account in accounts],
+                "entries": [_document(entry) for entry in entries],
                 "statements": [statement.document() for statement in statements],
                 "leakage": {name: [one.document() for one in stands] for name, stands in leakage.items() if stands},
                 "unfinished_runs": None if unreadable else [asdict(run) for run in open_runs],
@@ -72,8 +72,8 @@ def show_ledger(
             show(f"{len(entries) - last:,} earlier: --last {len(entries)}, or --json.")
         show_wrapped([statement.text for statement in statements if statement.epsilon])
         show_wrapped([f"  - {stands}" for several in leakage.values() for stands in several])
-        told = [_unfinished(run, entries, has_coins=charged[run.first] in paid) for run in open_runs]
-        show(*told, *([unreadable] if unreadable else []))
+        unfinished = [_unfinished(run, entries, has_coins=charged[run.first] in paid) for run in open_runs]
+        show(*unfinished, *filter(None, [unreadable]))
     else:
         show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")
 
@@ -86,15 +86,7 @@ def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
     with Ledger(ledger, create=False) as opened:
         verdict = opened.verify()
     if as_json:
-        show_json(
-            {
-                "ok": verdict.ok,
-                "entries": verdict.entries,
-                "head": verdict.head or None,
-                "problem": verdict.problem,
-                "unknown": verdict.unknown or None,
-            }
-        )
+        show_json({key: None if value == "" else value for key, value in asdict(verdict).items()})
     elif verdict.ok:
         many = "1 entry" if verdict.entries == 1 else f"{verdict.entries:,} entries"
         show(f"Sound: {many}, the last with hash {verdict.head}.")
@@ -129,7 +121,7 @@ def grant_budget(
         # a cap may be granted before the total, and then there is nothing to say yet
         remaining = shown(opened.remaining(dataset=dataset)) if analyst is None else None
     if as_json:
-        show_json({"granted": _entry(entry), "remaining": remaining})
+        show_json({"granted": _document(entry), "remaining": remaining})
         return
     to = f"the total of {entry.dataset}" if analyst is None else f"the cap of {entry.analyst} in {entry.dataset}"
     left = "" if remaining is None else f" {remaining} may be spent now."
@@ -185,26 +177,6 @@ def _unfinished(run: Run, entries: list[LedgerEntry], *, has_coins: bool) -> str
     return f"{what} and has not ended: it is still at work, or it was killed and what it had not written is lost{kept}."
 
 
-def _account(account: Account) -> dict[str, Any]:
-    return {
-        "dataset": account.dataset,
-        "analyst": account.analyst,
-        "policy": account.policy,
-        "granted": str(account.granted),
-        "spent": str(account.spent),
-        "remaining": str(account.remaining),
-    }
-
-
-def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "time": entry.time,
-        "kind": entry.kind,
-        "dataset": entry.dataset,
-        "analyst": entry.analyst,
-        "epsilon": str(entry.epsilon),
-        "policy": entry.policy,
-        "what": entry.what,
-        "hash": entry.hash,
-    }
+def _document(found: Account | LedgerEntry) -> dict[str, Any]:
+    """Return an account or an entry as plain data, without the text of its policy."""
+    return {key: value for key, value in asdict(found).items() if key not in ("policy_text", "previous")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -217,26 +218,15 @@ class File(StrEnum):
     table = "table"
 
 
-def show_schema(
-    file: Annotated[File, typer.Argument(help="Which file.")],
-    *,
-    as_json: AsJson = False,
-) -> None:
+SCHEMAS = {
+    File.policy: ("tacit.policy.policy_file", "policy_schema"),
+    File.job: ("tacit.jobs.job_file", "job_schema"),
+    File.case: ("tacit.jobs.case_file", "case_schema"),
+    File.table: ("tacit.jobs.table_file", "table_schema"),
+}
+
+
+def show_schema(file: Annotated[File, typer.Argument(help="Which file.")], *, as_json: AsJson = False) -> None:
     """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
-    # A schema is JSON with or without --json.
-    if file is File.policy:
-        from tacit.policy.policy_file import policy_schema
-
-        show_json(policy_schema())
-    elif file is File.case:
-        from tacit.jobs.case_file import case_schema
-
-        show_json(case_schema())
-    elif file is File.table:
-        from tacit.jobs.table_file import table_schema
-
-        show_json(table_schema())
-    else:
-        from tacit.jobs.job_file import job_schema
-
-        show_json(job_schema())
+    module, name = SCHEMAS[file]
+    show_json(getattr(import_module(module), name)())  # a schema is JSON with or without --json

@@ -166,7 +166,7 @@ def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> 
     from tacit.rows.rows import open_rows
 
     fields = _COUNTS.entries(entry)
-    said = {"smoothing": 0.0, "unprotected": False, **_COUNTS.read(fields)}
+    options = {"smoothing": 0.0, "unprotected": False, **_COUNTS.read(fields)}
     names = [one.text() for one in fields["attributes"].one_or_more()]
     for name in names:
         _attribute(fields["attributes"], name, policy.domain)
@@ -181,7 +181,7 @@ def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> 
         raise fields["file"].refuse(
             "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
         )
-    if not said["unprotected"]:
+    if not options["unprotected"]:
         _check_public(fields["file"], path, rows)
     # whoever is in it: a row is a row
     plain = Policy(domain, everything())
@@ -191,11 +191,11 @@ def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> 
     values = {name: domain[name].every_value() for name in names}
     shape = tuple(len(each) for each in values.values())
     with fields["file"].blamed(fields):
-        table = counted.reshape(shape) + said["smoothing"]
+        table = counted.reshape(shape) + options["smoothing"]
         if not table.sum() > 0:
             raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
         found = Dependence.from_table(table / table.sum(), names=names, values=values)
-    return replace(found, unprotected=said["unprotected"])
+    return replace(found, unprotected=options["unprotected"])
 
 
 def _check_public(entry: YamlEntry, path: Path, rows: Mapping[str, YamlEntry]) -> None:

@@ -172,7 +172,7 @@ class Case:
             raise JobError(
                 "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
             )
-        with self.places["case"].blamed(self.places), self._told_of_a_cap():
+        with self.places["case"].blamed(self.places), self._explained_cap():
             return leakage_budget(
                 self.dependence,
                 sensitive=self.sensitive,
@@ -183,7 +183,7 @@ class Case:
             )
 
     @contextmanager
-    def _told_of_a_cap(self) -> Iterator[None]:
+    def _explained_cap(self) -> Iterator[None]:
         """Say how a file gives a cap, where a plan needs one and the file has none."""
         try:
             yield
@@ -192,10 +192,10 @@ class Case:
                 raise
             line = self.places["limit"].line if "limit" in self.places else None
             fix = "Add `cap: 5`, which releases 99 of 100, or lower the limit."
-            told = JobError(refused.rule, key="cap", file=self.file, line=line, fix=fix)
+            refusal = JobError(refused.rule, key="cap", file=self.file, line=line, fix=fix)
         else:
             return
-        raise told
+        raise refusal
 
     def epsilons(self) -> Mapping[str, Mapping[str, float]]:
         """Return what each application is shown of each attribute: as the file says, or as planned."""
@@ -294,15 +294,15 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
 def _planned(case: Case, query: Query) -> Fraction:
     """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
     records = choose(query, case.policy, 1).records
-    tried = [] if records is None else [one for one in records.shows if not one.is_public]
-    if len(tried) == 1 and tried[0].application and tried[0].application not in case.applications:
+    shows = [] if records is None else [one for one in records.shows if not one.is_public]
+    if len(shows) == 1 and shows[0].application and shows[0].application not in case.applications:
         raise JobError(
             "must be an application of the case, since the epsilon is planned",
             key="application",
-            given=tried[0].application,
-            fix=nearest(tried[0].application, list(case.applications)),
+            given=shows[0].application,
+            fix=nearest(shows[0].application, list(case.applications)),
         )
-    if len(tried) != 1 or tried[0].application not in case.applications:
+    if len(shows) != 1 or shows[0].application not in case.applications:
         raise JobError(
             "must be a number, unless one attribute is shown to an application of the case",
             key="epsilon",
@@ -317,7 +317,7 @@ def _planned(case: Case, query: Query) -> Fraction:
             given=PLANNED,
             fix=f"{_MADE_PUBLIC} To look at the plan, leave rows and releases out.",
         )
-    (one,) = tried
+    (one,) = shows
     wanted = case.epsilons()[one.application].get(one.attribute)
     if wanted is None or not wanted > 0:
         raise JobError(
@@ -409,9 +409,9 @@ def _by_attribute(entry: YamlEntry, policy: Policy, dependence: Dependence) -> d
 
 def case_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of case files: that of jobs, with more keys."""
-    said = "Who is shown what, and what may be learned from it."
+    description = "Who is shown what, and what may be learned from it."
     keys = Keys(*(_planned_too(key) if key.name == RELEASES else key for key in _keys()))
-    found = schema_of_jobs("Tacit case", said, keys, {"query": query_schema()})
+    found = schema_of_jobs("Tacit case", description, keys, {"query": query_schema()})
     return {**found, "anyOf": [{"required": ["limit"]}, {"required": ["epsilon"]}]}
 
 

@@ -218,7 +218,7 @@ def read_job(path: str | Path) -> Job:
 
 def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> YamlEntry:
     """Return the top of a job file, or of a case file."""
-    Path(path).absolute()  # where the folder that we are in is gone, that is said, and not that the file is
+    Path(path).absolute()  # refuses a working folder that no longer exists, before the file is looked for
     return YamlSource.open(
         path,
         file=str(path),
@@ -247,20 +247,20 @@ def job_below(
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
     keys = Keys(*(instead if instead and key.name == RELEASES else key for key in Keys.of(Job)), *also)
     fields = keys.entries(top)
-    said = Keys.of(Job).read(fields)
+    values = Keys.of(Job).read(fields)
     rows = rows_below(fields["rows"])
-    if "budget" not in said and "ledger" not in said:
+    if "budget" not in values and "ledger" not in values:
         raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
-    _check_person(top, fields, said)
+    _check_person(top, fields, values)
     defaults = {
         "name": file.stem,
-        "dataset": said["dataset"] if "dataset" in said else _dataset(fields["rows"], list(rows)),
+        "dataset": values["dataset"] if "dataset" in values else _dataset(fields["rows"], list(rows)),
         "out": file.with_name(f"{file.stem}-{instead.name if instead else 'release'}"),
     }
     return Job(
-        **{**defaults, **said},
+        **{**defaults, **values},
         rows=tuple(rows),
-        releases=() if instead else _releases(fields[RELEASES], said["policy"], planned),
+        releases=() if instead else _releases(fields[RELEASES], values["policy"], planned),
         file=str(path),
         places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
     )
@@ -270,15 +270,15 @@ def _written(entry: YamlEntry) -> str:
     return "" if entry.is_mapping or entry.is_list else str(entry.node.value)
 
 
-def _check_person(top: YamlEntry, fields: Mapping[str, YamlEntry], said: Mapping[str, Any]) -> None:
+def _check_person(top: YamlEntry, fields: Mapping[str, YamlEntry], values: Mapping[str, Any]) -> None:
     """Refuse what the job and its policy say together about whose row it is."""
-    policy = said["policy"]
-    if "person" not in said and policy.person is None:
+    policy = values["policy"]
+    if "person" not in values and policy.person is None:
         for key in ("per_person", "order"):
-            if key in said and said[key] != 1:
+            if key in values and values[key] != 1:
                 raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
     with top.blamed(fields):
-        policy.about(**{key: said[key] for key in ("person", "per_person", "order", "item") if key in said})
+        policy.about(**{key: values[key] for key in ("person", "per_person", "order", "item") if key in values})
 
 
 def rows_below(entry: YamlEntry) -> dict[str, YamlEntry]:
@@ -351,8 +351,8 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
     taken: dict[str, int] = {}
     for one in entry.listed():
         fields = Keys.of(JobRelease).entries(one)
-        said = Keys.of(JobRelease).read(fields)
-        name = said["name"]
+        values = Keys.of(JobRelease).read(fields)
+        name = values["name"]
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
             raise fields["name"].refuse(
@@ -363,7 +363,7 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
         taken[name.casefold()] = fields["name"].line
         query = read_query(fields["query"], policy.domain)
         epsilon = _epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned)
-        found.append(JobRelease(**said, query=query, epsilon=epsilon))
+        found.append(JobRelease(**values, query=query, epsilon=epsilon))
     return tuple(found)
 
 
@@ -372,8 +372,8 @@ def job_schema() -> Schema:
 
     A schema cannot know the policy's attributes, so the reader refuses more.
     """
-    said = "Which releases to make of which rows under which policy."
-    return schema_of_jobs("Tacit job", said, Keys.of(Job), {"query": query_schema()})
+    description = "Which releases to make of which rows under which policy."
+    return schema_of_jobs("Tacit job", description, Keys.of(Job), {"query": query_schema()})
 
 
 def schema_of_jobs(title: str, description: str, keys: Keys, definitions: Schema) -> Schema:

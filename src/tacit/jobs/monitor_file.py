@@ -253,7 +253,7 @@ class MonitorFile:
 
     def open(self) -> OpenMonitors:
         """Begin the monitors, or go on with them; refuse before anything is charged if not all can be paid."""
-        new = {name: said for name, said in self.options.items() if not self.state_of(name).exists()}
+        new = {name: options for name, options in self.options.items() if not self.state_of(name).exists()}
         cost = sum((as_epsilon(options["epsilon"]) for options in new.values()), Fraction(0))
         if self.ledger is not None and new:
             with Ledger(self.ledger, create=False) as ledger:
@@ -316,7 +316,7 @@ class OpenMonitors:
         return all(monitor.has_taken(file.name) for monitor in self.monitors.values())
 
     def feed(self, file: Path) -> dict[str, PlaceVerdict | MapVerdict]:
-        """Take a file as one step of every monitor; one that has taken it before says again what it said then.
+        """Take a file as one step of every monitor; one that has taken it before repeats its verdict.
 
         Where names say the step, the clock moves to it; a file that comes after its time is of the next step.
         """
@@ -335,8 +335,9 @@ def step_in_name(name: str, clock: Clock) -> int:
     """
     if clock.dates:
         found = re.search(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T_ ](\d\d)[-:]?(\d\d))?", name)
-        said = None if found is None else "{}-{}-{}T{}:{}".format(*(part or "00" for part in found.groups()))
-        tick = None if said is None else ticks_of(iso_date(said))
+        tick = None
+        if found is not None:
+            tick = ticks_of(iso_date("{}-{}-{}T{}:{}".format(*(part or "00" for part in found.groups()))))
     else:
         numbers = re.findall(r"\d{1,15}", name)
         tick = int(numbers[0]) if numbers else None
@@ -372,17 +373,17 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     fields = file_keys().entries(top)
-    said = Keys.of(MonitorFile).read(fields)
-    if "ledger" in said and "dataset" not in said:
+    values = Keys.of(MonitorFile).read(fields)
+    if "ledger" in values and "dataset" not in values:
         raise fields["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
     for key in ("dataset", "analyst"):
-        if key in said and "ledger" not in said:
-            raise fields[key].refuse("needs the key ledger", given=said[key], fix="Add `ledger: ledger.db`.")
-    if "points" in said and not said["points"].is_file():
+        if key in values and "ledger" not in values:
+            raise fields[key].refuse("needs the key ledger", given=values[key], fix="Add `ledger: ledger.db`.")
+    if "points" in values and not values["points"].is_file():
         fix = "Check the path; it is relative to the monitor file."
         raise fields["points"].refuse("must be a file that exists", given=fields["points"].text(), fix=fix)
     defaults = {"name": file.stem, **{key: file.parent / f"{file.stem}-{word}" for key, word in _FOLDERS.items()}}
-    found = {**defaults, **said}
+    found = {**defaults, **values}
     _check_folders(top, fields, found["state"], found["out"], found.get("batches"))
     return MonitorFile(**found, options=_monitors(fields, found["policy"]), clock=_named_steps(fields), file=str(path))
 
@@ -415,11 +416,11 @@ def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict
     found: dict[str, dict[str, Any]] = {}
     for one in entry.listed():
         own = MONITOR_KEYS.entries(one)
-        said = MONITOR_KEYS.read(own)
-        name = said["name"]
+        values = MONITOR_KEYS.read(own)
+        name = values["name"]
         if name.casefold() in {known.casefold() for known in found}:
             raise own["name"].refuse("must be the name of one monitor only", given=name, fix="Rename it.")
-        options = _options(one, own, said, fields)
+        options = _options(one, own, values, fields)
         with one.blamed({**fields, **own}):
             _made(policy, options).close()
         found[name] = options
@@ -427,7 +428,7 @@ def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict
 
 
 def _options(
-    one: YamlEntry, own: Mapping[str, YamlEntry], said: Mapping[str, Any], fields: Mapping[str, YamlEntry]
+    one: YamlEntry, own: Mapping[str, YamlEntry], values: Mapping[str, Any], fields: Mapping[str, YamlEntry]
 ) -> dict[str, Any]:
     """Return the arguments of one monitor; what it says itself comes before what the file says for all."""
     if ("place" in own) == ("map" in own):
@@ -442,23 +443,23 @@ def _options(
             raise own[key.name].refuse(f"is not for a {kind}", fix="Remove it.")
     if kind == "place" and "window" not in own:
         raise one.refuse("must have the key window", given=sorted(own), fix="Add `window: 14`.")
-    places = {"places": said["map"]} if kind == "map" else {}
+    places = {"places": values["map"]} if kind == "map" else {}
     shared = Keys(*(key for key in _SHARED if kind in key.to)).read(fields)  # a map does not go by the file's clock
-    return {**shared, **MONITOR_KEYS.handed_to(kind, said), **places}
+    return {**shared, **MONITOR_KEYS.handed_to(kind, values), **places}
 
 
-def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
+def _named_steps(fields: Mapping[str, YamlEntry]) -> Clock | None:
     """Return the clock by which the names of files say their step, if the file says that they do."""
-    if "steps" not in said:
+    if "steps" not in fields:
         return None
-    word = said["steps"].text()
+    word = fields["steps"].text()
     if word not in ("files", "names"):
         fix = "`files`: one step for each. `names`: the date or number in the name."
-        raise said["steps"].refuse("must be files or names", given=word, fix=fix)
+        raise fields["steps"].refuse("must be files or names", given=word, fix=fix)
     if word == "files":
         return None
-    with said["steps"].blamed(said):
-        start, every = (said[key].value() if key in said else None for key in ("start", "every"))
+    with fields["steps"].blamed(fields):
+        start, every = (fields[key].value() if key in fields else None for key in ("start", "every"))
         return as_clock(start, every)
 
 
@@ -471,5 +472,5 @@ def monitor_schema() -> Schema:
 
     A schema cannot know the policy's places, so the reader refuses more.
     """
-    said = "Which places to watch in which events under which policy."
-    return schema_with_policy("Tacit monitors", said, file_keys(), {})
+    description = "Which places to watch in which events under which policy."
+    return schema_with_policy("Tacit monitors", description, file_keys(), {})

@@ -147,17 +147,17 @@ def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
     fields = TABLE_KEYS.entries(entry)
     _check_fit_together(entry, fields)
-    said = TABLE_KEYS.read(fields)
-    promise = dict.fromkeys(_PROMISES) | TABLE_KEYS.handed_to("promise", said)
-    groups = _groups(fields["groups"], policy.domain, said["public"]) if "groups" in fields else None
+    values = TABLE_KEYS.read(fields)
+    promise = dict.fromkeys(_PROMISES) | TABLE_KEYS.handed_to("promise", values)
+    groups = _groups(fields["groups"], policy.domain, values["public"]) if "groups" in fields else None
     with entry.blamed(fields):
-        columns = columns_for(policy, said["public"], said["sensitive"], None)
+        columns = columns_for(policy, values["public"], values["sensitive"], None)
         choice = (
-            private_choice(chosen_channel(columns, **promise), **TABLE_KEYS.handed_to("groups", said))
-            if "lam" in said
+            private_choice(chosen_channel(columns, **promise), **TABLE_KEYS.handed_to("groups", values))
+            if "lam" in values
             else uniform_choice(columns, **promise)
         )
-        return plan_table(policy, columns, replace(choice, **TABLE_KEYS.handed_to("choice", said)), groups)
+        return plan_table(policy, columns, replace(choice, **TABLE_KEYS.handed_to("choice", values)), groups)
 
 
 def _check_fit_together(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> None:
@@ -196,6 +196,6 @@ def _groups(entry: YamlEntry, domain: Domain, public: Sequence[str]) -> dict[str
 
 def table_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of files that ask for a table: that of jobs, with `table` for releases."""
-    said = "Which table to publish of which rows under which policy."
+    description = "Which table to publish of which rows under which policy."
     keys = Keys(*(_TABLE if key.name == RELEASES else key for key in Keys.of(Job)))
-    return schema_of_jobs("Tacit table", said, keys, {})
+    return schema_of_jobs("Tacit table", description, keys, {})

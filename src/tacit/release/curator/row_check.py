@@ -13,7 +13,9 @@ Checked by  tests/unit/release/test_row_check.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
+from operator import and_
 from typing import Any, Final
 
 import narwhals as nw
@@ -57,15 +59,6 @@ class KeyCheck:
             f"{named}: {many} there more than once in {self.rows:,} rows, so that true records by this key would be "
             "refused. Remove rows, or add what tells them apart to the key"
         )
-
-    def document(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        return {
-            "columns": list(self.columns),
-            "rows": self.rows,
-            "repeated": self.repeated,
-            "refused": self.refused or None,
-        }
 
 
 def check_key(rows: Rows, attributes: Sequence[str], key: Sequence[str]) -> KeyCheck:
@@ -140,15 +133,15 @@ class PersonCheck:
     counted: int | None = None
 
     def __str__(self) -> str:
-        said = f"{self.column}: {self.people:,} different values, {self.several:,} of them in several rows"
+        values = f"{self.column}: {self.people:,} different values, {self.several:,} of them in several rows"
         if self.without:
-            said += f", {self.without:,} row{'s' * (self.without != 1)} without one"
+            values += f", {self.without:,} row{'s' * (self.without != 1)} without one"
         if self.surplus is None:
-            return f"{said}. The policy does not name it as `person`, so each row counts as one person"
+            return f"{values}. The policy does not name it as `person`, so each row counts as one person"
         if not self.surplus:
-            return said
+            return values
         counted = "1 row of each person is" if self.per_person == 1 else f"{self.per_person} rows of each person are"
-        return f"{said}; {_rows(self.surplus)} left out, because only {counted} counted"
+        return f"{values}; {_rows(self.surplus)} left out, because only {counted} counted"
 
 
 @dataclass(frozen=True)
@@ -191,28 +184,9 @@ class RowsCheck:
             "counted": self.counted,
             "remaining": self.remaining,
             "drops_most": None if worst is None else worst.name,
-            "columns": [
-                {
-                    "name": column.name,
-                    "cells": column.cells,
-                    "unexpected": dict(column.unexpected),
-                    "dropped": column.dropped,
-                    "counted_as": column.counted_as or None,
-                    "refused": column.refused or None,
-                }
-                for column in self.columns
-            ],
-            "persons": [
-                {
-                    "column": person.column,
-                    "people": person.people,
-                    "without": person.without,
-                    "several": person.several,
-                    "surplus": person.surplus,
-                }
-                for person in self.persons
-            ],
-            "key": None if self.key is None else self.key.document(),
+            "columns": [_document(column) for column in self.columns],
+            "persons": [_document(person, "per_person", "counted") for person in self.persons],
+            "key": None if self.key is None else _document(self.key),
         }
 
     def __str__(self) -> str:
@@ -358,10 +332,7 @@ class _Check:
             for name, code in self._codes.items()
             if code.valid is not None and self._read[name][0].reading != "list" and not self._policy.domain[name].is_set
         }
-        every: Expr | None = None
-        for code in some.values():
-            every = code.valid if every is None else every & code.valid
-        return list(some), every
+        return list(some), reduce(and_, (code.valid for code in some.values())) if some else None
 
     def _sums(self, frame: Any, asked: Mapping[str, Expr | None]) -> dict[str, int]:
         """Count the rows that pass each test (None: all of them) in one pass."""
@@ -430,6 +401,13 @@ class _Check:
             per_person or 1,
             None if per_person is None else row["fitting"] - row["surplus"],
         )
+
+
+def _document(check: ColumnCheck | PersonCheck | KeyCheck, *left_out: str) -> dict[str, Any]:
+    found = {key: value for key, value in asdict(check).items() if key not in left_out}
+    return {
+        key: list(value) if isinstance(value, tuple) else None if value == "" else value for key, value in found.items()
+    }
 
 
 def _single(column: DataColumn) -> DataColumn:

@@ -8,36 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import DataRefused
 from tacit.plan.measure.measured import CellCounts, Measured, Tally
 from tacit.plan.plans.linear import LinearPlan, blur
 from tacit.policy.policy import Policy
+from tacit.rows.rows import Rows
 
 
-class Countable(Protocol):
-    """Rows that can be counted; see `rows/rows.py`."""
-
-    def check(self, tally: Tally) -> None:
-        """Refuse, without opening a row, what these rows can never answer."""
-
-    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
-        """Return what each tally asks for."""
-
-
-def true_answers(query: Measured, rows: Countable, policy: Policy) -> Ints:
+def true_answers(query: Measured, rows: Rows, policy: Policy) -> Ints:
     """Return the true answers of a query, flat, in the order of its labels."""
     _, (answers,) = count_once([query], rows, policy)
     return answers
 
 
 def count_once(
-    queries: Sequence[Measured], rows: Countable, policy: Policy, *, people: bool = False
+    queries: Sequence[Measured], rows: Rows, policy: Policy, *, people: bool = False
 ) -> tuple[int | None, list[Ints]]:
     """Return the true answers of each query, and with `people` how many people there are, from one pass over the rows.
 
@@ -61,7 +50,7 @@ def check_people(people: int | None, declared: int | None) -> None:
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
 
 
-def counts_of(tallies: Sequence[Tally], rows: Countable, policy: Policy) -> list[Ints]:
+def counts_of(tallies: Sequence[Tally], rows: Rows, policy: Policy) -> list[Ints]:
     """Return what is counted for a table, from one pass; rows of another number of people than declared are refused."""
     declared = policy.known_people
     everybody = [] if declared is None else [CellCounts(())]
@@ -71,7 +60,7 @@ def counts_of(tallies: Sequence[Tally], rows: Countable, policy: Policy) -> list
     return found[len(everybody) :]
 
 
-def check_answerable(rows: Countable, query: Measured, policy: Policy) -> None:
+def check_answerable(rows: Rows, query: Measured, policy: Policy) -> None:
     """Refuse, before anything is charged, what these rows can never answer for a public reason."""
     for tally in query.tallies(policy):
         rows.check(tally)

@@ -19,7 +19,7 @@ from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.ranges import LineRecord, RunningAnswers, RunningCounts
-from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, check_level, draw_record
+from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, draw_record
 from tacit.release.results.value_files import decimals_for
 
 
@@ -43,11 +43,9 @@ class DerivedRecord(NumbersRecord):
         widths = upper - lower
         return float(min(widths[widths > 0], default=0.0)) / 4
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true answer with at least this probability, each by itself."""
-        check_level(level)
+    def ends(self, level: float) -> tuple[Floats, Floats]:
         lower, upper = self.plan.query.ends(self.parts, self.plan.policy.domain, level)
-        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+        return lower, upper
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -155,11 +153,9 @@ class ClustersRecord(DerivedRecord):
             **{name: places[:, at].tolist() for at, name in enumerate(columns)},
         }
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return ends that hold the people in the cells around each centre with at least this probability."""
-        check_level(level)
-        lower, upper = self.plan.query.ends_of(self._own, self.parts, level)
-        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Return ends that contain the number of people in the cells around each centre."""
+        return self.plan.query.ends_of(self._own, self.parts, level)
 
     def _columns(self) -> tuple[str, ...]:
         return self.plan.query.columns(self.plan.policy.domain)

@@ -167,11 +167,12 @@ def positions_of(plan: LinearPlan, low: Any, high: Any) -> tuple[Ints, Ints]:
     """Return ranges of values as positions, or refuse."""
     name = on_line(plan).name
     key = f"range of {name}"
+    attribute = plan.policy.domain[name]
     if is_list(low) != is_list(high) or (is_list(low) and len(low) != len(high)):
         raise PlanError("must have as many lower as upper ends", key=key, fix="Write range(low, high).")
     lows, highs = (list(ends) if is_list(ends) else [ends] for ends in (low, high))
     first, last = (
-        np.array([_position(plan.policy.domain[name], end, f"{key} ({side} end)") for end in ends], dtype=np.int64)
+        np.array([_position(attribute, end, f"{key} ({side} end)") for end in ends], dtype=np.int64)
         for side, ends in (("lower", lows), ("upper", highs))
     )
     if (first > last).any():
@@ -184,16 +185,12 @@ def positions_of(plan: LinearPlan, low: Any, high: Any) -> tuple[Ints, Ints]:
 def _position(attribute: Attribute, end: Any, key: str) -> int:
     if end is None:
         raise PlanError("must be given", key=key, fix="Give both ends: low, high.")
-    return position_of_end(attribute, _plain(end), key)
+    return position_of_end(attribute, end.item() if isinstance(end, np.generic) else end, key)
 
 
 def is_list(ends: Any) -> bool:
     """Say whether many ends are given, and not one."""
     return isinstance(ends, list | tuple | np.ndarray)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,10 +227,6 @@ class LineRecord(RunningAnswers, NumbersRecord):
     _floor: Floats = field(repr=False)  # and what no true one is below
     _ceiling: Floats = field(repr=False)  # or above
     _nonnegative: bool = field(repr=False, default=False)
-    _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_ends": None}
 
     @property
     def line(self) -> RunningCounts:
@@ -252,16 +245,10 @@ class LineRecord(RunningAnswers, NumbersRecord):
         estimate, cut to what a true answer can be (no count is negative, none above an exact total that it is part of),
         and wide enough to hold the published value.
         """
-        if low is not None or high is not None:
-            return self.range_ends(level, low, high)
-        check_level(level)
-        if self._ends is None or self._ends[0] != level:
-            runs = on_line(self.plan).runs(self.plan.policy.domain)
-            lower, upper = self.line.ends(*runs, level, self.plan.spread)
-            lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
-            object.__setattr__(self, "_ends", (level, lower, upper))
-        assert self._ends is not None  # noqa: S101 - set above
-        return self._ends[1:]
+        return super().interval(level) if low is None and high is None else self.range_ends(level, low, high)
+
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        return self.line.ends(*on_line(self.plan).runs(self.plan.policy.domain), level, self.plan.spread)
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the values and the ends of their intervals; beside counts of values also the running counts."""
@@ -297,26 +284,11 @@ class ListedRangesRecord(LinearRecord):
         """Return ends that hold the true number of people in a listed range with this probability."""
         return self.interval(level, low, high)
 
-    @property
-    def running(self) -> Floats:
-        """Refused: running counts were not measured."""
-        self._refuse("running")
-
-    def running_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Refuse: running counts were not measured."""
-        self._refuse("running_interval")
-
-    def quantiles(self, shares: Any) -> Floats:
-        """Refuse: running counts were not measured."""
-        self._refuse("quantiles")
-
-    def quantile_interval(self, level: float, shares: Any) -> tuple[Floats, Floats]:
-        """Refuse: running counts were not measured."""
-        self._refuse("quantile_interval")
-
-    def median(self) -> float:
-        """Refuse: running counts were not measured."""
-        self._refuse("median")
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse what is read off running counts, which were not measured."""
+        if name in ("running", "running_interval", "quantiles", "quantile_interval", "median"):
+            self._refuse(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _listed(self, low: Any, high: Any) -> Ints:
         """Return which answers are about these ranges, or refuse the first that none is about."""
@@ -367,21 +339,21 @@ class RectanglesRecord(NumbersRecord):
 
         With the four ends of a rectangle: the same for that rectangle.
         """
+        if not rectangle:
+            return super().interval(level)
         check_level(level)
-        if rectangle:
-            ends = self._placed(rectangle)
-            centre = np.array([self._estimate(rectangle)])
-            lower, upper = self._around(level, ends, centre, np.array([self.rectangle(*rectangle)]))
-            return float(lower[0]), float(upper[0])
-        return self._around(level, self.plan.query.ends(self.plan.policy.domain), self._centre, self.values)
+        lower, upper = self._around(level, self._placed(rectangle), np.array([self._estimate(rectangle)]))
+        published = self.rectangle(*rectangle)
+        return min(float(lower[0]), published), max(float(upper[0]), published)
 
-    def _around(self, level: float, ends: Ints, centre: Floats, values: Floats) -> tuple[Floats, Floats]:
-        """Return the ends of intervals: counts are whole and not negative, and the published value lies inside."""
-        far = self.plan.half_widths(level, ends)
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        return self._around(level, self.plan.query.ends(self.plan.policy.domain), self._centre)
+
+    def _around(self, level: float, places: Ints, centre: Floats) -> tuple[Floats, Floats]:
+        """Return the ends of intervals: counts are whole and not negative."""
+        far = self.plan.half_widths(level, places)
         slack = 1e-9 * (1 + np.abs(centre))
-        lower = np.maximum(np.ceil(centre - far - slack), 0.0)
-        upper = np.maximum(np.floor(centre + far + slack), 0.0)
-        return np.minimum(lower, values), np.maximum(upper, values)
+        return np.maximum(np.ceil(centre - far - slack), 0.0), np.maximum(np.floor(centre + far + slack), 0.0)
 
     def _placed(self, rectangle: tuple[Any, ...]) -> Ints:
         return np.array([self.plan.query.places(self.plan.policy.domain, rectangle)], dtype=np.int64)

@@ -75,9 +75,10 @@ class ReleaseRecord(ABC):
     def labels(self) -> dict[str, Any]:
         """Return the columns that say what each value is about, and what was found out about it in words."""
 
-    @abstractmethod
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the columns of numbers: the values, and the ends of their intervals where a frame has them."""
+        lower, upper = self.interval(level)
+        return {"value": self.values, "lower": lower, "upper": upper}
 
     @abstractmethod
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -157,6 +158,28 @@ class NumbersRecord(ReleaseRecord):
     """The result of a question whose answers are numbers: one value with its interval for each."""
 
     plan: LinearPlan | DerivedPlan
+    _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_ends": None}
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Return lower and upper ends that contain the true answer with at least this probability, taken one at a time.
+
+        They contain the published value as well.
+        """
+        check_level(level)
+        if self._ends is None or self._ends[0] != level:
+            lower, upper = self.ends(level)
+            lower, upper = np.minimum(lower, self.values), np.maximum(upper, self.values)
+            lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
+            object.__setattr__(self, "_ends", (level, lower, upper))
+        assert self._ends is not None  # noqa: S101 - set above
+        return self._ends[1:]
+
+    @abstractmethod
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of intervals, which need not contain the published values."""
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
@@ -167,10 +190,6 @@ class NumbersRecord(ReleaseRecord):
 
     def labels(self) -> dict[str, Any]:
         return self.plan.query.labels(self.plan.policy.domain)
-
-    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        lower, upper = self.interval(level)
-        return {"value": self.values, "lower": lower, "upper": upper}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -183,7 +202,6 @@ class LinearRecord(NumbersRecord):
     _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
-    _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,33 +209,22 @@ class LinearRecord(NumbersRecord):
             if array is not None:
                 array.flags.writeable = False
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_ends": None}
-
     @property
     def exact(self) -> npt.NDArray[np.bool_]:
         """Which values have no noise."""
         return self.plan.spread.exact()
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that contain the true answer with at least this probability, taken one at a time.
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Return ends from the law of the estimate, cut to what a true answer can be.
 
-        They are made from the law of the estimate, cut to what a true answer can be (no count is negative, none above
-        an exact total that it is part of), and wide enough to hold the published value.
+        No count is negative, and none above an exact total that it is part of.
         """
-        check_level(level)
         if self._spread is None:
             return self.values, self.values
-        if self._ends is not None and self._ends[0] == level:
-            return self._ends[1:]
         low, high = self._spread.bounds(level)
         lower, upper = self._centre - high * self._unit, self._centre - low * self._unit
         for end in (lower, upper):
             np.clip(end, self._floor, self._ceiling, out=end)
-        np.minimum(lower, self.values, out=lower)
-        np.maximum(upper, self.values, out=upper)
-        lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
-        object.__setattr__(self, "_ends", (level, lower, upper))
         return lower, upper
 
 

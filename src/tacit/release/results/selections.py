@@ -135,10 +135,6 @@ class SelectionRecord(ReleaseRecord):
         """Whether every verdict is a certain one that stands alone: it is no less likely along any secret edge."""
         return self.plan.is_exact or (self.plan.step.monotone is not None and self._measured is None)
 
-    @abstractmethod
-    def summary(self) -> str:
-        """Return what came out in a few words."""
-
     def reading_order(self) -> Ints:
         """Return the rows with a value first: among many verdicts, these are the ones that a reader looks for."""
         return np.argsort(np.isnan(self.values), kind="stable")
@@ -150,10 +146,6 @@ class SelectionRecord(ReleaseRecord):
     def labels(self) -> dict[str, Any]:
         """Return what each row is about, and its verdict."""
         return side_by_side(self.about(), {"verdict": self.verdicts}) if self.is_above is not None else self.about()
-
-    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        lower, upper = self.interval(level)
-        return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return lower and upper ends that contain the true count with at least this probability, taken one at a time.

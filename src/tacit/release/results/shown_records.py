@@ -31,7 +31,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,16 +59,9 @@ from tacit.release.results.true_records import (
 )
 from tacit.rows.cells.row_names import Name, Named, as_written, in_one_list
 from tacit.rows.counts.counting import holds_at, on_axis
-from tacit.rows.counts.records import Work
 from tacit.rows.files.shown_files import KeyNumbers, ShownFile
+from tacit.rows.rows import Rows
 from tacit.rows.sources.frames import CellTypes, cells_like
-
-
-class RecordSource(Protocol):
-    """Rows whose positions can be looked at one by one; see `rows/counts/records.py`."""
-
-    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Any:
-        """Yield what work returns for each batch of rows."""
 
 
 @draw_record.register
@@ -77,7 +70,7 @@ def _(plan: RecordsPlan, truths: Sequence[Any], rows: Any, coins: Any) -> Callab
     return lambda: record
 
 
-def show_records(plan: RecordsPlan, rows: RecordSource, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
+def show_records(plan: RecordsPlan, rows: Rows, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
     """Look at every row once and return what is shown; `secret_of` has the secret of a line of coins."""
     domain, query = plan.policy.domain, plan.query
     test = None if query.where is None else query.where.compile(domain)

@@ -75,11 +75,6 @@ class TrueRecordsRecord(ReleaseRecord):
         names = self._estimated
         return {"column": list(names), "rows that show it": [int(self._is_shown(name).sum()) for name in names]}
 
-    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return about how many records have no secret in each column, with the ends of intervals."""
-        lower, upper = self.interval(level)
-        return {"value": self.values, "lower": lower, "upper": upper}
-
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the ends of intervals for the number of records without a secret, column by column."""
         check_level(level)
@@ -103,7 +98,7 @@ class TrueRecordsRecord(ReleaseRecord):
                 given=name,
                 fix=f"Released: {', '.join(self._cells)}.",
             )
-        rules = {self._rule_of(name) for name in asked or self._estimated}
+        rules = {rule_of(self.plan, name) for name in asked or self._estimated}
         coins = {number for number in rules if number is not None}
         if len(coins) > 1:
             raise PlanError(
@@ -113,7 +108,7 @@ class TrueRecordsRecord(ReleaseRecord):
                 fix="Ask about one of them, and about public columns.",
             )
         number = next(iter(coins), None)
-        counted = next(name for name in (*self._estimated, *asked) if self._rule_of(name) == number)
+        counted = next(name for name in (*self._estimated, *asked) if rule_of(self.plan, name) == number)
         return self._estimate(counted, None if predicate is None else predicate.compile(domain), level)
 
     def numbers_without_secret(self) -> list[float]:
@@ -124,19 +119,12 @@ class TrueRecordsRecord(ReleaseRecord):
     def _estimated(self) -> tuple[str, ...]:
         return self.plan.query.shown
 
-    @property
-    def _rules(self) -> tuple[Rule, ...]:
-        return () if self.plan.showing is None else self.plan.showing.rules
-
-    def _rule_of(self, name: str) -> int | None:
-        return next((number for number, rule in enumerate(self._rules) if name in rule.names), None)
-
     def _is_shown(self, name: str) -> Bools:
         return np.asarray(self._cells[name] != self.plan.policy.domain[name].size)
 
     def _estimate(self, name: str, test: Test | None, level: float) -> Estimate:
         """Return about how many records have no secret in a column and are picked."""
-        number, picked = self._rule_of(name), self._is_shown(name)
+        number, picked = rule_of(self.plan, name), self._is_shown(name)
         if test is not None:
             for other in {axis.attribute for axis, _ in test.atoms}:
                 picked = picked & self._is_shown(other)
@@ -146,7 +134,7 @@ class TrueRecordsRecord(ReleaseRecord):
 
     def _estimated_from(self, many: int, sure: int, number: int | None, level: float) -> Estimate:
         """Return what so many shown records say, so many of which were sure to be shown."""
-        if number is None or not self._rules[number].tosses:
+        if number is None or not rules_of(self.plan)[number].tosses:
             return Estimate(float(many), float(many), float(many))
         value = sure + (many - sure) / share_kept(self.plan.each)
         low, high = ends_of_trials(many - sure, share_kept(self.plan.each), level)
@@ -204,7 +192,7 @@ class FiledRecords(TrueRecordsRecord):
         check_level(level)
         found = []
         for name, many in self._shown_cells.items():
-            number = self._rule_of(name)
+            number = rule_of(self.plan, name)
             found.append(self._estimated_from(many, self._sure_cells.get(number or 0, 0), number, level))
         return np.array([one.lower for one in found]), np.array([one.upper for one in found])
 
@@ -225,7 +213,7 @@ class FiledRecords(TrueRecordsRecord):
 
 def estimated(plan: RecordsPlan, many: int, sure: Mapping[int, int], name: str) -> float:
     """Return about how many records have no secret in a column, from how many show it."""
-    number = next((at for at, rule in enumerate(rules_of(plan)) if name in rule.names), None)
+    number = rule_of(plan, name)
     if number is None or not rules_of(plan)[number].tosses:
         return float(many)
     certain = sure.get(number, 0)
@@ -235,6 +223,11 @@ def estimated(plan: RecordsPlan, many: int, sure: Mapping[int, int], name: str) 
 def rules_of(plan: RecordsPlan) -> tuple[Rule, ...]:
     """Return the rules that decide on what is shown."""
     return () if plan.showing is None else plan.showing.rules
+
+
+def rule_of(plan: RecordsPlan, name: str) -> int | None:
+    """Return the number of the rule that decides on a column; None if it is always shown."""
+    return next((number for number, rule in enumerate(rules_of(plan)) if name in rule.names), None)
 
 
 def labels_of(cells: Codes, domain: Mapping[str, Attribute], name: str) -> Labels:
