@@ -26,8 +26,8 @@ EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
 def as_fraction(value: Any, *, key: str) -> Fraction:
     """Return the exact number that was written; a float means its shortest decimal form.
 
-    What is given is looked at once, and a plain fraction is what goes on: a subclass of a number could be one value
-    where it is charged and another where noise is made.
+    The value is read once and becomes a plain fraction: an object of a subclass could have one value when it is charged
+    and another one when noise is made.
 
     >>> as_fraction(0.2, key="epsilon"), as_fraction("1/3", key="epsilon")
     (Fraction(1, 5), Fraction(1, 3))
@@ -41,7 +41,7 @@ def as_fraction(value: Any, *, key: str) -> Fraction:
             raise PlanError("must not divide by zero", key=key, fix=fix)
         return Fraction(top, bottom)
     if isinstance(value, Real):
-        # the text, not the binary value: whoever writes 0.2 means one fifth. str(np.float32(0.2)) is "0.2" as well.
+        # the text, not the binary value: 0.2 means one fifth, and str(np.float32(0.2)) is "0.2" as well
         value = float.__repr__(value) if isinstance(value, float) else str(value)
     if not isinstance(value, str | Decimal):
         raise PlanError(f"must be a number, not {kind_of(value)}", key=key, fix=fix)
@@ -52,7 +52,7 @@ def as_fraction(value: Any, *, key: str) -> Fraction:
         numbers = [Decimal(part) for part in parts]
     except InvalidOperation:
         numbers = []
-    # The exponent is looked at before the fraction is formed: "1e999999999" would need a gigabyte.
+    # Check the exponent before making the fraction: "1e999999999" would need a gigabyte.
     if len(numbers) not in (1, 2) or any(not x.is_finite() or (x and abs(x.adjusted()) > 400) for x in numbers):
         fix = decimal_comma(str(value)) or fix
         if plain:
@@ -77,7 +77,7 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
 
 
 def as_share(value: Any, *, key: str) -> Fraction:
-    """Return an exact number that is computed with as a double: refuse what a double would take for 0 or for 1."""
+    """Return an exact number for computations with doubles: refuse what a double would round to 0 or 1."""
     share = as_fraction(value, key=key)
     if not has_few_digits(share):
         raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
@@ -102,7 +102,7 @@ def shown(amount: Fraction) -> str:
 
 
 def rough(number: float, digits: int = 4) -> str:
-    """Return a number for readers: so many digits that count, and an exponent only where nobody could read on.
+    """Return a number for readers, with so many significant digits, and an exponent only from 10^9.
 
     >>> rough(0.0123456), rough(15019.4), rough(1234.5), rough(3.2e12)
     ('0.01235', '15,019', '1,234', '3.2e+12')
@@ -116,7 +116,7 @@ def error_text(rmse: float) -> str:
 
 
 def shown_with_decimal(amount: Fraction) -> str:
-    """Return the same for readers, who cannot compare fractions: a decimal stands beside one.
+    """Return an exact text; a fraction has a decimal beside it.
 
     >>> shown_with_decimal(Fraction(1, 5)), shown_with_decimal(Fraction(35, 114))
     ('0.2', '35/114 (about 0.307)')

@@ -1,4 +1,4 @@
-"""Arrays by what is in them, for everybody."""
+"""Types of arrays by their values."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,6 +1,6 @@
-"""Charts for whoever asks: the report stage draws them, and is loaded when the first chart is asked for.
+"""Charts for stages before the report stage, which draws them; it is loaded for the first chart.
 
-Imports point left, so a release, a monitor or an audit cannot import the stage that shows it; it asks here instead.
+Imports point left, so a release, a monitor or an audit cannot import the report stage itself.
 """
 
 from importlib import import_module

@@ -1,17 +1,17 @@
-"""What Tacit says when it refuses: one sentence with the place, the rule, the value given and the fix.
+"""Refusals and faults: one sentence with the place, the rule, the value given and the fix.
 
-Two families, kept apart on purpose:
+There are two families:
 
-* **Rows closed** (`PolicyError`, `PlanError`, `JobError`, `LedgerError`, `BudgetExceeded`): everything that is
-  mentioned was written by the user, so the value given may be repeated.
+* **Rows closed** (`PolicyError`, `PlanError`, `JobError`, `LedgerError`, `BudgetExceeded`): the user wrote everything
+  that is mentioned, so the value given may be repeated.
 * **Rows open** (`DataRefused`, `Unread`, `InternalError`): only a rule code and column names, both public before the
   rows were opened. No cell, row number, count or text of a reader ever enters these.
 
-A `DataRefused` is a fact about the data that somebody has found. What failed for a reason that nobody has found is
-`Unread` (rows were being read, so nothing may be said of the reason) or an `InternalError` (Tacit or the machine).
+A `DataRefused` is a known fact about the data. A failure of unknown cause is `Unread` (while rows were read, so the
+message gives no cause) or an `InternalError` (Tacit or the machine).
 
-Somebody may give rows where something else is expected, so nothing is repeated that looks like them (`_shown`,
-`path_words`), and what was given stays in no frame behind what an entry point raises (`sealed`).
+A user may give rows by mistake, so no message repeats what looks like rows (`_shown`, `path_words`), and no frame of a
+traceback from an entry point holds its arguments (`sealed`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Refused(TacitError):
     ) -> None:
         self.rule, self.key, self.fix, self.file, self.line = rule, key, fix, file, line
         self._has_given = given is not _NOTHING
-        # a frame that was given by mistake must not hang on the exception
+        # the exception must not hold a frame that was given by mistake
         self.given = None if not self._has_given else given if _is_plain(given) else _shown(given)
         self._shown = _shown(given) if self._has_given else ""
         super().__init__(self.sentence())
@@ -74,20 +74,20 @@ class Refused(TacitError):
         return f"{place}{subject}{self.rule}{given}.{fix}"
 
     def located(self, *, file: str = "", line: int | None = None, key: str = "") -> Refused:
-        """Return the same refusal with the place filled in where it was not known before."""
+        """Return the same refusal, with the place added if it was unknown."""
         found = type(self)(self.rule, key=key or self.key, fix=self.fix, file=self.file or file, line=self.line or line)
         found.given, found._has_given, found._shown = self.given, self._has_given, self._shown
         found.args = (found.sentence(),)
         return found
 
     def retold(self, kind: type[Retold], *, key: str = "") -> Retold:
-        """Return the same refusal as one of another kind, about another key if there is one."""
+        """Return the same refusal as another class, and about another key if one is given."""
         given: dict[str, Any] = {"given": self.given} if self._has_given else {}
         return kind(self.rule, key=key or self.key, fix=self.fix, **given)
 
 
 class PolicyError(Refused):
-    """The policy cannot mean anything, or not what it says."""
+    """The policy has no meaning, or not the one that its words suggest."""
 
 
 class PlanError(Refused):
@@ -99,7 +99,7 @@ class JobError(Refused):
 
 
 class LedgerError(Refused):
-    """The ledger is damaged, half written, or not the one that was asked for."""
+    """The ledger is damaged, incomplete, or another one than expected."""
 
 
 class BudgetExceeded(Refused):
@@ -107,17 +107,17 @@ class BudgetExceeded(Refused):
 
 
 class DataRefused(TacitError):
-    """The rows cannot be used. Says a rule and a column, never anything about a row."""
+    """The rows cannot be used. The message names a rule and a column, and nothing about any row."""
 
     def __init__(self, rule: str, *, column: str = "", fix: str = "") -> None:
-        column = column if _may_be_a_column(column) else ""  # rows that were given as the name of one
+        column = column if _may_be_a_column(column) else ""  # it may be rows, given by mistake
         self.rule, self.column, self.fix = rule, column, fix
         subject = f"column {column!r} " if column else ""
         super().__init__(f"{subject}{rule}.{' ' + fix if fix else ''}")
 
 
 class Unread(DataRefused):
-    """Rows could not be read. A cell may be the reason, so it is not told from a full disk or a fault of the engine."""
+    """Rows could not be read. A cell may be the cause, so the message is the same for a full disk or a failed engine."""
 
     def __init__(self, rule: str, *, fix: str = "") -> None:
         why = (
@@ -128,11 +128,10 @@ class Unread(DataRefused):
 
 
 class InternalError(TacitError):
-    """A fault of Tacit itself or of the machine, never of the data. Says where, never what it was looking at.
+    """A fault of Tacit itself or of the machine, never of the data. The message says where, and never shows values.
 
-    `cause` is what can be said of the reason where no cell has a part in it (`safe_cause`); nothing where one may. Rows
-    may have methods of their own that fail, which nobody can tell from the machine. `paid` is for stages that come
-    after a charge; of others nothing is said about charges.
+    `cause` is the reason if no cell can have caused it (`safe_cause`), and otherwise empty. Objects that hold rows may
+    have methods that fail, which looks like a fault of the machine. `paid` adds that the charge stays.
     """
 
     def __init__(self, stage: str, cause: str = "", *, paid: bool = True) -> None:
@@ -147,14 +146,14 @@ class InternalError(TacitError):
 
 
 def system_reason(fault: OSError) -> str:
-    """Return why the system refused something: one of a fixed list, and nothing of what it was about."""
+    """Return the system's reason: one of a fixed list, without any name or value."""
     return os.strerror(fault.errno).lower() if fault.errno in errno.errorcode and fault.errno else "refused"
 
 
 def safe_cause(failure: BaseException) -> str:
-    """Return what may be said of a failure that no cell has a part in: its type, the system's reason and our line.
+    """Describe a failure that no cell can have caused: its type, the system's reason and our line.
 
-    Its text is never among it. Nor is a type that no module has, since somebody may have made its name of anything.
+    Its text is left out, and so is a type that no module defines, since its name may be made of anything.
 
     >>> safe_cause(OSError(28, "patient 0"))
     'OSError (no space left on device)'
@@ -185,13 +184,12 @@ def nearest(name: str, known: list[str] | tuple[str, ...], *, most: int | None =
     'Known: ranges, total.'
     """
     match = get_close_matches(name, known, n=1, cutoff=0.6)
-    # slips of the pen leave the first letter alone, or most of the others; what shares half its letters is another word
+    # a typing error keeps the first letter or most of the others; with half the letters in common it is another word
     is_slip = match and (name[:1].lower() == match[0][:1].lower() or bool(get_close_matches(name, match, cutoff=0.75)))
     if is_slip:
         return f"Did you mean {match[0]!r}?"
-    return (
-        f"Known: {', '.join(known)}." if most is None or len(known) <= most else f"Known: {', '.join(known[:most])}, .."
-    )
+    is_short = most is None or len(known) <= most
+    return f"Known: {', '.join(known)}." if is_short else f"Known: {', '.join(known[:most])}, .."
 
 
 def decimal_comma(written: str) -> str:
@@ -205,7 +203,7 @@ def decimal_comma(written: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """Return what sort of thing was given, and nothing of what is in it: for places where it may be rows.
+    """Return the type of a value in words, and nothing of its content, because it may be rows.
 
     >>> kind_of("3,patient 0"), kind_of([{"who": "patient 0"}])
     ('a text', 'a list')
@@ -226,20 +224,20 @@ def printable(text: str) -> str:
 
 
 def is_word(value: Any) -> bool:
-    """Say whether this is a number, or one word that somebody wrote in its place; anything else may be rows."""
+    """Say whether this is a number or a single word; anything else may be rows."""
     return type(value) in (int, float, bool) or (
         type(value) is str and len(value) <= 40 and re.fullmatch(r"[\w.+/%-]*", value) is not None
     )
 
 
 class GivenKind(str):
-    """What sort of thing was given, where the thing itself is not repeated."""
+    """The type of a value in words, given instead of the value."""
 
     __slots__ = ()
 
 
 def word_or_kind(value: Any) -> Any:
-    """Return a value that is a number or a few plain words, to be repeated where one was asked for; else its kind."""
+    """Return the value if it is a number or a few plain words, which a message may repeat; otherwise its type."""
     if type(value) is str and len(value) <= _LONGEST_WORDS and is_path(value):
         return value
     if value is None or (type(value) in (list, tuple, dict, set) and not value):
@@ -252,7 +250,7 @@ def _may_be_a_column(name: Any) -> bool:
 
 
 def is_path(value: Any) -> bool:
-    r"""Say whether this can be nothing but the name of a file: one line without what stands between cells or words.
+    r"""Say whether this is surely the name of a file: one line without the separators of cells.
 
     >>> is_path("data/people.csv"), is_path("3,patient 0"), is_path("age\n3"), is_path("x" * 300)
     (True, False, False, False)
@@ -269,7 +267,7 @@ def _is_part(text: str) -> bool:
 
 
 def is_possible_path(path: PurePath) -> bool:
-    r"""Say whether the system may have a file of this name, as far as lengths and letters go.
+    r"""Say whether the system allows a file of this name, by its length and letters.
 
     >>> is_possible_path(Path("a, b/c.csv")), is_possible_path(Path("x" * 256)), is_possible_path(Path("a\0b"))
     (True, False, False)
@@ -282,7 +280,7 @@ def is_possible_path(path: PurePath) -> bool:
 
 
 def leads_to_a_file(value: Any) -> bool:
-    """Say whether a file is there, or may be made: no rows by their looks, or in a folder that is there."""
+    """Say whether this names a file: it looks like a path, or it is in a folder that exists."""
     if is_path(value):
         return True
     if not isinstance(value, str | PurePath):
@@ -295,7 +293,7 @@ def leads_to_a_file(value: Any) -> bool:
 
 
 def path_words(value: str | PurePath) -> str:
-    """Return something that leads to a file as a sentence may repeat it.
+    """Return a path as a message may repeat it.
 
     >>> path_words("town/ledger.db"), path_words("my, town/ledger.db"), path_words("a=b,c")
     ('town/ledger.db', '../ledger.db', 'the file')
@@ -307,7 +305,7 @@ def path_words(value: str | PurePath) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it may be repeated: words, numbers and flat lists of them; anything else may be people's rows.
+    """Return a value as a message may repeat it: words, numbers and flat lists; anything else may be people's rows.
 
     >>> _shown("epsilom"), _shown([1, "age"]), _shown("3,patient 0"), _shown([{"who": "patient 0"}])
     ("'epsilom'", "[1, 'age']", 'a text', 'a list')
@@ -334,17 +332,17 @@ def _is_scalar(value: Any) -> bool:
     return value is None or type(value) in (int, float, bool, Fraction, Decimal) or isinstance(value, date)
 
 
-# ---- what hangs on an exception -------------------------------------------------------------------------------------
+# ---- what an exception holds ----------------------------------------------------------------------------------------
 
 
 class ChargeNote(str):
-    """A note on an exception that says what was charged: the only kind that stays on one."""
+    """A note on an exception about what was charged: the only kind of note that stays."""
 
     __slots__ = ()
 
 
 def bare(failure: BaseException) -> BaseException:
-    """Return an exception without its history and foreign notes; an interrupt or an exit without its arguments too."""
+    """Return an exception without its context and other notes; an interrupt or an exit also without its arguments."""
     notes = [note for note in getattr(failure, "__notes__", ()) if type(note) is ChargeNote]
     if isinstance(failure, KeyboardInterrupt):
         failure = KeyboardInterrupt()
@@ -359,22 +357,22 @@ def bare(failure: BaseException) -> BaseException:
 
 
 class Terminated(BaseException):
-    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
+    """A request to end this process; like Ctrl-C, it is not a failure."""
 
 
 def terminated(number: int, frame: object) -> None:
-    """Answer SIGTERM as Python answers Ctrl-C: end what is going on, in order."""
+    """Handle SIGTERM as Python handles Ctrl-C: raise an exception."""
     raise Terminated
 
 
-FROM_A_HANDLER = "_tacit_from_a_handler"  # marks what the user's own handler of a signal raised, which is given back
+FROM_A_HANDLER = "_tacit_from_a_handler"  # marks an exception of the user's own signal handler, which is passed on
 
 
 def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Let nothing that was given to an entry point hang on what it raises, in whichever shape rows were given.
+    """Keep the arguments of an entry point out of every exception that it raises, because they may be rows.
 
-    A refusal keeps its sentence and an interrupt stays one. A call with wrong arguments says which, by their names.
-    Anything else is a fault of ours in the face of input that nobody thought of; its text may quote that input.
+    A refusal keeps its sentence, and an interrupt stays an interrupt. A call with wrong arguments names them. Any other
+    exception becomes an `InternalError`, because its text may quote the arguments.
     """
 
     @functools.wraps(entry)
@@ -384,7 +382,7 @@ def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
             return entry(*args, **kwargs)
         except (TacitError, KeyboardInterrupt, SystemExit, Terminated) as raised:
             failure = bare(raised)
-        except BaseException as raised:  # not Exception: a panic inside polars is none
+        except BaseException as raised:  # not Exception: a panic inside polars is not one
             if getattr(raised, FROM_A_HANDLER, False):
                 failure = bare(raised)
             else:
@@ -399,5 +397,5 @@ def _not_called_so(entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     try:
         inspect.signature(entry).bind(*args, **kwargs)
     except TypeError as unfit:
-        return TypeError(f"{entry.__qualname__}: {unfit}")  # names of arguments, never what they are
+        return TypeError(f"{entry.__qualname__}: {unfit}")  # names of arguments, no values
     return None

@@ -1,16 +1,16 @@
 """Whether an object, and everything in it, is of a class of this package.
 
-Some texts and numbers are of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts). When
-an object of ours is made, it keeps them as plain values (`settle`). Anything else of another class is refused.
+Some texts and numbers are of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts).
+Objects of this package turn them into plain values (`settle`). Anything else of another class is refused.
 
-Guarantee   What passes `is_genuine` behaves as the code of this package says: no method of another class is ever asked.
+Guarantee   An object that passes `is_genuine` behaves as the code of this package: no method of another class is called.
 Assumes     Nobody replaces classes or functions of the package, or writes into frozen objects by force. Whoever runs
             Python in the process that holds the rows can do both, and can read the rows. So this check keeps out
             mistakes and objects from elsewhere, but not that person (`docs/limits.md`).
-            `as_plain` calls the methods of Python's own classes, so that no derived class has a say in what it returns.
-Why         Questions, predicates and policies are asked twice: once for the plan, once when rows are counted. An object
-            of a derived class may answer differently the second time, or say that nothing needs hiding. Its release
-            would then be exact, and certified.
+            `as_plain` calls the methods of Python's own classes, so a derived class cannot change what it returns.
+Why         Questions, predicates and policies are used twice: for the plan, and when rows are counted. An object of a
+            derived class may answer differently the second time, or claim that nothing is secret. Its release would
+            then be exact, and certified.
 Checked by  tests/unit/policy/test_genuine.py.
 """
 
@@ -33,12 +33,12 @@ _SEVERAL: Final[frozenset[Any]] = frozenset({tuple, list, set, frozenset})
 _MAPPINGS: Final = frozenset({dict, MappingProxyType})
 _PACKAGE: Final = __name__.partition(".")[0]
 
-# Objects that were looked at, by id: the object itself, no equal one. Frozen ones do not change.
+# Objects that were checked, by id, because an equal object may be of another class. Frozen ones do not change.
 _seen: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
 
 
 def as_plain(value: Any) -> Any:
-    """Return a text or number of a derived class as the plain one that it is, also in tuples, lists and sets.
+    """Return a text or number of a derived class as a plain one, also inside tuples, lists and sets.
 
     >>> from enum import IntEnum, StrEnum
     >>> Ward, Stage = StrEnum("Ward", ["A"]), IntEnum("Stage", ["EARLY"])
@@ -61,7 +61,7 @@ def as_plain(value: Any) -> Any:
 
 
 def settle(made: Any) -> None:
-    """Keep plain values in the fields of a frozen object that was just made, in the place of derived ones."""
+    """Replace values of derived classes by plain ones in the fields of a new frozen object."""
     for field in dataclasses.fields(made):
         object.__setattr__(made, field.name, as_plain(getattr(made, field.name)))
 
@@ -78,7 +78,7 @@ def is_genuine(value: Any) -> bool:
 
 
 def stranger(value: Any) -> str:
-    """Return the class, in words, of the first thing in a value that is not genuine; nothing if all is.
+    """Describe the class of the first part of a value that is not genuine; the empty text if all parts are.
 
     >>> from tacit.policy.where import Compare
     >>> class Changing(Compare): ...
@@ -108,6 +108,6 @@ def _first(values: Iterable[Any]) -> str:
 
 
 def _is_defined_in(kind: type, package: str) -> bool:
-    """Say whether a package has this very class under its name: a class may claim any module for its own."""
+    """Say whether a module of the package has this very class under its name: a class may claim any module."""
     module = sys.modules.get(kind.__module__)
     return kind.__module__.partition(".")[0] == package and getattr(module, kind.__name__, None) is kind

@@ -297,10 +297,7 @@ def test_names_of_derived_texts_are_plain_names(text):
         (tc.clusters(age, k=2), tc.clusters("age", k=2)),
         (tc.top_k(ward, 1), tc.top_k("ward", 1)),
         (tc.above(ward, 3, at_most=1), tc.above("ward", 3, at_most=1)),
-        (
-            tc.true_records([age], key=ward, application=ill),
-            tc.true_records(["age"], key="ward", application="ill"),
-        ),
+        (tc.true_records([age], key=ward, application=ill), tc.true_records(["age"], key="ward", application="ill")),
         (tc.secrets.attributes(ward, age), tc.secrets.attributes("ward", "age")),
         (tc.secrets.within(2, age), tc.secrets.within(2, "age")),
         (tc.secrets.partition(age, width=2), tc.secrets.partition("age", width=2)),

@@ -273,24 +273,20 @@ def test_a_written_policy_reads_like_one_written_by_hand():
 
 
 FLAG = "domain: {a: flag}\n"
-REFUSED = [
-    # the file as a whole
+OF_FILES = [  # what is wrong with a file as a whole, and with its keys
     ("", ": the policy must not be empty. Draft one with `tacit init DATA`."),
     ("# nothing yet\n", ": the policy must not be empty. Draft one with `tacit init DATA`."),
-    (
-        "- domain\n- secrets\n",
-        ":1: the policy must be a mapping. Start with `domain:` and `secrets:`, without a dash.",
-    ),
+    ("- domain\n- secrets\n", ":1: the policy must be a mapping. Start with `domain:` and `secrets:`, without a dash."),
     ("hello\n", ":1: the policy must be a mapping; got 'hello'. Start with `domain:` and `secrets:`, without a dash."),
     (
         "age,sex\n30,CANARY\n",
-        ":1: the policy must be YAML; this looks like a table, not a policy. "
-        "`tacit init clinic.yaml` drafts a policy for it.",
+        ":1: the policy must be YAML; this looks like a table, not a policy. `tacit init clinic.yaml` drafts a "
+        "policy for it.",
     ),
     (
         "age;'sex\n30;CANARY: x: y\n",
-        ": the policy must be YAML; this looks like a table, not a policy. "
-        "`tacit init clinic.yaml` drafts a policy for it.",
+        ": the policy must be YAML; this looks like a table, not a policy. `tacit init clinic.yaml` drafts a policy "
+        "for it.",
     ),
     ("CANARY\nCANARY\n", ":1: the policy must be a mapping. Start with `domain:` and `secrets:`, without a dash."),
     ("domain:\n\tage: flag\n", ":2: the policy must be indented with spaces, not tabs. Replace the tab."),
@@ -299,7 +295,6 @@ REFUSED = [
     (FLAG + "secrets: \x07\n", ":2: the policy must not contain control characters. Remove them."),
     ("[" * 100_000, ":1: the policy must not be nested deeper than 40 levels. Remove brackets."),
     ("domain: &a {x: *a}\nsecrets: everything\n", ":1: the policy must not be nested deeper than 40 levels."),
-    # keys
     (DOMAIN + "secret: everything\n", ":6: secret is not a key that may stand here. Did you mean 'secrets'?"),
     (FLAG, ":1: the policy must have the key secrets; got ['domain']. Add `secrets: ..`."),
     (
@@ -316,39 +311,6 @@ REFUSED = [
         ":1: domain.a must not have the tag !!python/object/apply:os.system. Remove it.",
     ),
     ("domain: {a: !cell flag}\nsecrets: everything\n", ":1: domain.a must not have the tag !cell. Remove it."),
-    # attributes
-    (
-        "domain:\n  a: {integer: [0, 1]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
-        "got ['integer']. Did you mean 'integers'?",
-    ),
-    (
-        "domain:\n  a: text\nsecrets: everything\n",
-        ":2: domain.a must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}.",
-    ),
-    (
-        "domain:\n  a: {timestamps: [2020, 2024]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
-        "got ['timestamps']. Write {dates: [2024-01-01, 2024-12-31]}.",
-    ),
-    (
-        "domain:\n  a: {integers: [0, 9], otherwise: Clip}\nsecrets: everything\n",
-        ":2: domain.a.otherwise must be a value or clip; got 'Clip'. Did you mean clip?",
-    ),
-    (
-        "domain:\n  a: {grid: {rows: 2, columns: 2, otherwise: clipped}}\nsecrets: everything\n",
-        ":2: domain.a.grid.otherwise must be a value or clip; got 'clipped'. Did you mean clip?",
-    ),
-    (
-        "domain:\n  a: sometimes\nsecrets: everything\n",
-        ":2: domain.a must say what the values are; got 'sometimes'. "
-        "For instance {integers: [0, 99]}, {decimals: [0, 1], step: 0.1}, "
-        "{dates: [2024-01-01, 2024-12-31]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
-    ),
-    (
-        "domain:\n  a: {low: 0, high: 9, stpe: 3}\nsecrets: everything\n",
-        ":2: domain.a.stpe is not a key that may stand here. Did you mean 'step'?",
-    ),
     (
         "domain:\n  a:\n    integers: [9, 1]\nsecrets: everything\n",
         ":3: domain.a.integers[0] must not be above high; got (9, 1). Swap the two.",
@@ -359,13 +321,13 @@ REFUSED = [
     ),
     (
         "domain:\n  a:\n    categories: [x]\n    otherwise: y\nsecrets: everything\n",
-        ":4: domain.a.otherwise must be one of the categories; got 'y'. "
-        "Add 'y' to the list, or leave `otherwise` out to drop rows with unexpected values.",
+        ":4: domain.a.otherwise must be one of the categories; got 'y'. Add 'y' to the list, or leave `otherwise` "
+        "out to drop rows with unexpected values.",
     ),
     (
         "domain:\n  'a[1]': flag\nsecrets: everything\n",
-        ":2: domain[\"a[1]\"] must be a text without brackets, backticks or line breaks; got 'a[1]'. "
-        "Rename the column first.",
+        ":2: domain[\"a[1]\"] must be a text without brackets, backticks or line breaks; got 'a[1]'. Rename the "
+        "column first.",
     ),
     ("domain: {p: {grid: {rows: 2}}}\nsecrets: everything\n", ":1: domain.p must have the key columns; got ['rows']."),
     (
@@ -380,42 +342,13 @@ REFUSED = [
         "domain: {p: {items: 3, at_most: 4}}\nsecrets: everything\n",
         ":1: domain.p.at_most must be from 1 to 3; got 4. Leave it out for no bound.",
     ),
-    # secrets
     (
         DOMAIN + "secrets:\n  - within:\n      theta: -1\n      attributes: [age]\n",
         ":8: secrets[0].within.theta must be positive; got '-1'. Raise it.",
     ),
     (
-        DOMAIN + "secrets:\n  - within: [age]\n",
-        ":7: secrets[0].within must say the distance; got ['age']. Write within: {age: 5}.",
-    ),
-    (
-        DOMAIN + "secrets:\n  - within: [age, smoker]\n",
-        ":7: secrets[0].within must say the distance; got ['age', 'smoker']. "
-        "Write within: {theta: 5, attributes: [age, smoker]}.",
-    ),
-    (
-        DOMAIN + "secrets:\n  - partition: age\n",
-        ":7: secrets[0].partition must say how wide the blocks are, or list them; got 'age'. "
-        "Write partition: {attribute: age, width: 10}, or blocks: [[a, b], ..] instead of width.",
-    ),
-    (DOMAIN + "secrets:\n  - within: {age: far}\n", ":7: secrets[0].within.age must be a number; got 'far'. Write 5."),
-    (
-        DOMAIN + "secrets:\n  - within: {age: 1e999999999}\n",
-        ":7: secrets[0].within.age must be a number; got '1e999999999'. Write 5.",
-    ),
-    (
-        DOMAIN + "secrets:\n  - within: {age: 5, clicked: 2}\n",
-        ":7: secrets[0].within must say one distance for all attributes together; got a dict. "
-        "Write {theta: 5, attributes: [age, clicked]}, or one entry for each.",
-    ),
-    (
         DOMAIN + "secrets:\n  - everything\n  - attributes: [age,\n      disaese]\n",
         ":9: secrets[1].attributes[1] must be an attribute of the domain; got 'disaese'. Did you mean 'disease'?",
-    ),
-    (
-        DOMAIN + "secrets:\n  - atributes: [age]\n",
-        ":7: secrets[0].atributes is not a key that may stand here. Did you mean 'attributes'?",
     ),
     (
         DOMAIN + "secrets: attributes\n",
@@ -423,8 +356,8 @@ REFUSED = [
     ),
     (
         DOMAIN + "secrets:\n  attributes: [age]\n  within: {age: 5}\n",
-        ":7: secrets must have exactly one key in each entry; got ['attributes', 'within']. "
-        "Start each on a line of its own with a dash.",
+        ":7: secrets must have exactly one key in each entry; got ['attributes', 'within']. Start each on a line of "
+        "its own with a dash.",
     ),
     (
         DOMAIN + "secrets: evrything\n",
@@ -432,31 +365,6 @@ REFUSED = [
     ),
     (DOMAIN + "secrets: []\n", ":6: secrets must protect something; got []. Write everything, or a list of families."),
     (DOMAIN + "secrets:\n", ":6: secrets must protect something; got None. Write everything, or a list of families."),
-    (
-        DOMAIN + "secrets:\n  - values: {disease: hiv}\n",
-        ":7: secrets[0].values.disease must be a list; got 'hiv'. Write [a, b, ..].",
-    ),
-    (
-        DOMAIN + "secrets:\n  - values: {disease: [hiv, cold]}\n",
-        ":7: secrets[0].values.disease[1] must be one of the categories; got 'cold'. Known: flu, hiv.",
-    ),
-    (
-        DOMAIN + "secrets:\n  - values: {clicked: [2]}\n",
-        ":7: secrets[0].values.clicked must be 1 (has the item) or 0 (has it not); got 2. Write [1], [0] or [0, 1].",
-    ),
-    (
-        DOMAIN + "secrets:\n  - partition: {attribute: age}\n",
-        ":7: secrets[0].partition must have either width or blocks; got ['attribute']. Give one of the two.",
-    ),
-    (
-        DOMAIN + "secrets:\n  - records: agee < 18\n",
-        ":7: secrets[0].records must be an attribute of the domain; got 'agee'. Did you mean 'age'?",
-    ),
-    (
-        DOMAIN + "secrets:\n  - records: \"__import__('os')\"\n",
-        ":7: secrets[0].records must compare attributes with constants, joined by and, or, not; "
-        "got \"__import__('os')\". For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
-    ),
     (
         DOMAIN
         + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: flu}]\n    - [{disease: hiv}, {disease: hiv}]\n",
@@ -466,36 +374,94 @@ REFUSED = [
         DOMAIN + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: cold}]\n",
         ":8: secrets[0].pairs[0][1].disease must be one of the categories; got 'cold'. Known: flu, hiv.",
     ),
-    # known, presence, name
+]
+OF_ATTRIBUTES = [  # of an attribute a in line 2
     (
-        DOMAIN + "secrets: everything\nknown: [sise]\n",
-        ":7: known[0] is not a word that may stand here; got 'sise'. Did you mean 'size'?",
+        "{integer: [0, 1]}",
+        " must have exactly one of integers, decimals, dates, categories, flag, grid and items; got ['integer']. Did "
+        "you mean 'integers'?",
+    ),
+    ("text", " must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}."),
+    (
+        "{timestamps: [2020, 2024]}",
+        " must have exactly one of integers, decimals, dates, categories, flag, grid and items; got ['timestamps']. "
+        "Write {dates: [2024-01-01, 2024-12-31]}.",
+    ),
+    ("{integers: [0, 9], otherwise: Clip}", ".otherwise must be a value or clip; got 'Clip'. Did you mean clip?"),
+    (
+        "{grid: {rows: 2, columns: 2, otherwise: clipped}}",
+        ".grid.otherwise must be a value or clip; got 'clipped'. Did you mean clip?",
     ),
     (
-        DOMAIN + "secrets: everything\nknown:\n  - marginal: [clicked]\n",
-        ":8: known[0].marginal must not be a set of items; got 'clicked'. Use count.",
+        "sometimes",
+        " must say what the values are; got 'sometimes'. For instance {integers: [0, 99]}, {decimals: [0, 1], step: "
+        "0.1}, {dates: [2024-01-01, 2024-12-31]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
     ),
-    (DOMAIN + "secrets: everything\npresence: hidden\n", ":7: presence must be public or secret; got 'hidden'."),
-    (DOMAIN + "secrets: everything\nperson: 5\n", ':7: person must be quoted: YAML reads 5 as a number. Write "5".'),
-    (DOMAIN + "secrets: everything\nperson: ''\n", ":7: person must be the name of a column; got ''."),
-    (DOMAIN + "secrets: everything\nperson: id\nper_person: 0\n", ":8: per_person must be at least 1; got 0."),
+    ("{low: 0, high: 9, stpe: 3}", ".stpe is not a key that may stand here. Did you mean 'step'?"),
+]
+OF_SECRETS = [  # of a family in line 7
+    ("within: [age]", ".within must say the distance; got ['age']. Write within: {age: 5}."),
     (
-        DOMAIN + "secrets: everything\nperson: id\nper_person: many\n",
-        ":8: per_person must be a whole number; got 'many'.",
+        "within: [age, smoker]",
+        ".within must say the distance; got ['age', 'smoker']. Write within: {theta: 5, attributes: [age, smoker]}.",
     ),
-    (DOMAIN + "secrets: everything\nperson: id\norder: ''\n", ":8: order must be the name of a column; got ''."),
-    (DOMAIN + "secrets: everything\nperson: id\nitem: [a]\n", ":8: item must be"),
-    (DOMAIN + "secrets: everything\norder: day\n", ":7: order needs the key person; got 'day'. Name the column"),
     (
-        DOMAIN + "secrets: everything\nper_person: 3\n",
-        ":7: per_person needs the key person; got 3. "
-        "Name the column that says whose row it is, for instance person: patient_id.",
+        "partition: age",
+        ".partition must say how wide the blocks are, or list them; got 'age'. Write partition: {attribute: age, "
+        "width: 10}, or blocks: [[a, b], ..] instead of width.",
     ),
-    (DOMAIN + "secrets: everything\npresence: yes\n", ":7: presence must be public or secret; got True."),
+    ("within: {age: far}", ".within.age must be a number; got 'far'. Write 5."),
+    ("within: {age: 1e999999999}", ".within.age must be a number; got '1e999999999'. Write 5."),
     (
-        DOMAIN + "secrets: everything\nname: 2020\n",
-        ':7: name must be quoted: YAML reads 2020 as a number. Write "2020".',
+        "within: {age: 5, clicked: 2}",
+        ".within must say one distance for all attributes together; got a dict. Write {theta: 5, attributes: [age, "
+        "clicked]}, or one entry for each.",
     ),
+    ("atributes: [age]", ".atributes is not a key that may stand here. Did you mean 'attributes'?"),
+    ("values: {disease: hiv}", ".values.disease must be a list; got 'hiv'. Write [a, b, ..]."),
+    (
+        "values: {disease: [hiv, cold]}",
+        ".values.disease[1] must be one of the categories; got 'cold'. Known: flu, hiv.",
+    ),
+    (
+        "values: {clicked: [2]}",
+        ".values.clicked must be 1 (has the item) or 0 (has it not); got 2. Write [1], [0] or [0, 1].",
+    ),
+    (
+        "partition: {attribute: age}",
+        ".partition must have either width or blocks; got ['attribute']. Give one of the two.",
+    ),
+    ("records: agee < 18", ".records must be an attribute of the domain; got 'agee'. Did you mean 'age'?"),
+    (
+        "records: \"__import__('os')\"",
+        ".records must compare attributes with constants, joined by and, or, not; got \"__import__('os')\". For "
+        "instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+    ),
+]
+OF_OTHERS = [  # of what stands below the secrets, from line 7
+    ("known: [sise]", ":7: known[0] is not a word that may stand here; got 'sise'. Did you mean 'size'?"),
+    ("known:\n  - marginal: [clicked]", ":8: known[0].marginal must not be a set of items; got 'clicked'. Use count."),
+    ("presence: hidden", ":7: presence must be public or secret; got 'hidden'."),
+    ("person: 5", ':7: person must be quoted: YAML reads 5 as a number. Write "5".'),
+    ("person: ''", ":7: person must be the name of a column; got ''."),
+    ("person: id\nper_person: 0", ":8: per_person must be at least 1; got 0."),
+    ("person: id\nper_person: many", ":8: per_person must be a whole number; got 'many'."),
+    ("person: id\norder: ''", ":8: order must be the name of a column; got ''."),
+    ("person: id\nitem: [a]", ":8: item must be"),
+    ("order: day", ":7: order needs the key person; got 'day'. Name the column"),
+    (
+        "per_person: 3",
+        ":7: per_person needs the key person; got 3. Name the column that says whose row it is, for instance person: "
+        "patient_id.",
+    ),
+    ("presence: yes", ":7: presence must be public or secret; got True."),
+    ("name: 2020", ':7: name must be quoted: YAML reads 2020 as a number. Write "2020".'),
+]
+REFUSED = [
+    *OF_FILES,
+    *((f"domain:\n  a: {text}\nsecrets: everything\n", f":2: domain.a{rest}") for text, rest in OF_ATTRIBUTES),
+    *((f"{DOMAIN}secrets:\n  - {text}\n", f":7: secrets[0]{rest}") for text, rest in OF_SECRETS),
+    *((f"{DOMAIN}secrets: everything\n{text}\n", sentence) for text, sentence in OF_OTHERS),
 ]
 
 

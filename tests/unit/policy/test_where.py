@@ -180,22 +180,10 @@ def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
             "where must read like `age < 18 and disease == 'flu'`; got 'age <'. "
             "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
         ),
-        (
-            lambda: where("`age < 5"),
-            "where must close every backtick; got '`age < 5'. Add the second backtick.",
-        ),
-        (
-            lambda: where(5),
-            "where must be a predicate; got 5. For instance tc.col('age') < 18.",
-        ),
-        (
-            lambda: bool(col("age") < 5),
-            "where must be combined with & and |, not `and` and `or`. Add parentheses.",
-        ),
-        (
-            lambda: col("age") < col("sex"),
-            "where must compare an attribute with a constant. Write the number or text.",
-        ),
+        (lambda: where("`age < 5"), "where must close every backtick; got '`age < 5'. Add the second backtick."),
+        (lambda: where(5), "where must be a predicate; got 5. For instance tc.col('age') < 18."),
+        (lambda: bool(col("age") < 5), "where must be combined with & and |, not `and` and `or`. Add parentheses."),
+        (lambda: col("age") < col("sex"), "where must compare an attribute with a constant. Write the number or text."),
         (lambda: col("age").is_in("abc"), "where must be followed by a list; got 'abc'. Write in [a, b]."),
         (
             lambda: where("agee < 5").compile(DOMAIN),
@@ -259,12 +247,7 @@ ATOMS = st.builds(
     st.sampled_from(["<", "<=", ">", ">=", "==", "!="]),
     OPERANDS,
     st.sampled_from(["", "row", "column"]),
-) | st.builds(
-    Compare,
-    st.sampled_from(["a", "not", "x y"]),
-    st.just("in"),
-    st.lists(OPERANDS, max_size=3).map(tuple),
-)
+) | st.builds(Compare, st.sampled_from(["a", "not", "x y"]), st.just("in"), st.lists(OPERANDS, max_size=3).map(tuple))
 PREDICATES = st.recursive(
     ATOMS | st.builds(Compare, st.just("c"), st.just("has"), OPERANDS),
     lambda inner: st.builds(Both, inner, inner) | st.builds(Either, inner, inner) | st.builds(Not, inner),
