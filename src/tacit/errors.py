@@ -117,7 +117,7 @@ class DataRefused(TacitError):
 
 
 class Unread(DataRefused):
-    """Rows could not be read. A cell may be the cause, so the message is the same for a full disk or a failed engine."""
+    """Rows could not be read. A cell may be the cause, so a full disk or a failed engine has the same message."""
 
     def __init__(self, rule: str, *, fix: str = "") -> None:
         why = (

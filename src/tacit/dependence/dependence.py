@@ -1,8 +1,8 @@
 """How attributes depend on each other: a joint distribution that an adversary is assumed to know.
 
 A dependence is public: a table of probabilities, counts of a public or an earlier data set, or a Bayesian network. One
-that was counted on the private rows carries the mark `unprotected`: no budget was paid for what it says about people.
-It may be looked at but not shown, and no release may follow from it. Whoever counts the rows sets the mark.
+that was counted on the private rows has the mark `unprotected`, because no budget paid for it. It may be looked at but
+not shown, and no release may use it. The code that counts the rows sets the mark.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class Dependence:
     ) -> Dependence:
         """Return the shares of a data set's rows, or of counts `{("late", "early"): 12, ..}`.
 
-        `smoothing` is added to the count of every cell, possible or not (1/2 and 1 are usual), so that nothing is held
-        for impossible only because nobody was counted there.
+        `smoothing` is added to the count of every cell, possible or not (1/2 and 1 are usual), so that a cell without
+        rows is not impossible.
 
-        A frame does not tell whose it is, so the caller marks: say `unprotected=True` if the rows are the private ones.
-        Without the mark the counts are taken for public. With it, whatever is printed of the result says so, and
-        neither a session nor a ledger takes limits that rest on it. A case file must mark its own rows.
+        Pass `unprotected=True` if the rows are the private ones; otherwise the counts are assumed to be public. With
+        this mark, everything printed of the result has a warning, and sessions and ledgers refuse limits that depend on
+        it. A case file must mark its own rows.
         """
         order, given = counted_rows(frame, names, values)
         extra = _smoothing(smoothing)
@@ -114,7 +114,7 @@ class Dependence:
         network = read_network(tables, values)
         return cls(network.names, network.values, network.factors, network.probabilities, network.parents, False)
 
-    # ---- what it says -----------------------------------------------------------------------------------------------
+    # ---- its contents -----------------------------------------------------------------------------------------------
 
     @cached_property
     def values(self) -> Mapping[str, tuple[Any, ...]]:
@@ -164,7 +164,7 @@ class Dependence:
     def weighed(self, weights: Mapping[int, Floats], keep: Sequence[int]) -> Factor:
         """Return the joint times weights (logarithms, by the value of one attribute each), summed to some attributes.
 
-        This is P(kept attributes and what was seen) if a weight is the chance of what was seen of its attribute.
+        This is P(these attributes, and what was seen) if each weight is the chance of what was seen of its attribute.
         """
         factors = [self.factors[place] for place in self._relevant({*weights, *keep})]
         for place, logs in weights.items():
@@ -242,9 +242,9 @@ class Dependence:
         return [self.place(name) for name in checked_names(names)]
 
     def _relevant(self, places: set[int]) -> list[int]:
-        """Return the tables that matter: of a network those of the attributes asked for and of all above them.
+        """Return the tables that are needed: in a network, those of the attributes and of all their ancestors.
 
-        The table of any other attribute sums to one, whatever its parents are.
+        The table of any other attribute sums to one for each case of its parents.
         """
         if self.parents is None:
             return [0]

@@ -1,8 +1,8 @@
 """Tables of weights in which most cells are zero, and exact inference on them by elimination.
 
-Only cells above zero are held, each with the logarithm of its weight: after a thousand suppressions a weight may be
+Only cells above zero are stored, each with the logarithm of its weight: after a thousand suppressions a weight may be
 exp(-1000), and it still decides between two values that are both so unlikely. The size of a table is the number of its
-possible cells and not the product of its sides.
+possible cells, not the product of its sides.
 
 Elimination multiplies tables only around the variable that is summed out next. The order is greedy: first every
 variable that is in one table only, then the variable whose neighbours together have the fewest cells. Any order gives
@@ -45,7 +45,7 @@ class Factor:
         return len(self.logs)
 
     def weighed(self, variable: int, logs: Floats) -> Factor:
-        """Return the table times a weight that hangs on one variable, without the cells that become impossible."""
+        """Return the table times a weight that depends on one variable, without the cells that become impossible."""
         added = logs[self.codes[self.variables.index(variable)]]
         stay = added > -np.inf
         if stay.all():
@@ -94,7 +94,7 @@ class Factor:
 
 
 def too_large(cells: int) -> PlanError:
-    """Return the refusal of a table that nobody could hold."""
+    """Return the refusal of a table that does not fit into memory."""
     return PlanError(
         f"needs a table of {cells:,} cells, and {MOST_CELLS:,} is the most",
         key="dependence",

@@ -42,12 +42,12 @@ class Given:
 
 
 def listed(given: Any) -> tuple[Any, ...] | None:
-    """Return what a list, or anything like one, holds; nothing for a text or what is no list."""
+    """Return the members of any iterable; None for a text and anything else."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return None
     try:
         return tuple(given)
-    except TypeError:  # an array without an axis says that it is iterable
+    except TypeError:  # an array without an axis has __iter__, but cannot be iterated
         return None
 
 
@@ -101,13 +101,13 @@ def cells_of(table: Any, names: tuple[str, ...], values: Any, *, what: str, key:
 
 
 def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], Given]:
-    """Return the cells of a frame of rows, with how many rows each has; nothing of a row is ever repeated."""
+    """Return the cells of a frame of rows with their counts; no refusal repeats a row."""
     if isinstance(frame, Mapping) and frame and all(isinstance(one, Real) for one in frame.values()):
         order = checked_names(names)
         return order, cells_of(frame, order, values, what="counts", key="frame")
     present = _columns_of(frame)
     if names is None and (len(set(present)) < len(present) or not all(isinstance(name, str) for name in present)):
-        # without a header, a name may be somebody's cell
+        # without a header, a name may be a cell
         raise PolicyError("must have columns with different names", key="frame", fix='Write names=["arrival", ..].')
     order = checked_names(present if names is None else names)
     missing = [name for name in order if name not in present]
@@ -127,7 +127,7 @@ def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], 
     counts = Counter(zip(*columns.values(), strict=True))
     if not counts:
         raise PolicyError("must have at least one row", key="frame", fix="Give a table of probabilities instead.")
-    # sorted by what they look like: the order of rows must not show in the order of values
+    # sorted, because the order of values must not reveal the order of rows
     found = {name: declared.get(name) or _ordered(set(column)) for name, column in columns.items()}
     return order, _of_mapping(counts, order, found, what="counts", key="frame")
 
@@ -262,7 +262,7 @@ def _check_labels(name: str, values: Sequence[Any]) -> None:
 def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError):  # a missing value that will not say whether it equals itself, or no single value
+    except (TypeError, ValueError):  # a missing value that cannot be compared, or not a single value
         return True
 
 

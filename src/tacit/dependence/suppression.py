@@ -54,8 +54,8 @@ SOME_VALUE: Final[
 class Suppression:
     """A dependence, the sensitive values of its attributes, and the epsilon at which each attribute is released.
 
-    An attribute without an epsilon is released to nobody; one without sensitive values is suppressed by its coin alone.
-    `coins` says whether every question tosses its own, or an attribute's coin is tossed once and remembered.
+    An attribute without an epsilon is never released; one without sensitive values is suppressed by its coin alone.
+    `coins`: every question tosses a fresh coin, or an attribute's coin is tossed once and remembered.
 
     >>> day = Dependence.from_table(
     ...     {("late", "late"): 0.3, ("late", "early"): 0.1, ("early", "early"): 0.6}, names=("arrival", "leaving")
@@ -78,13 +78,13 @@ class Suppression:
     def total_epsilon(self, name: str, questions: int) -> float:
         """Return the epsilon of several questions about an attribute together: fresh coins add up."""
         counted = min(questions, 1) if self.coins == "remembered" else questions
-        return self.epsilon[name] * counted if counted else 0.0  # an infinite epsilon, never asked, is nothing
+        return self.epsilon[name] * counted if counted else 0.0  # zero questions at an infinite epsilon
 
     def posterior(self, names: Sequence[str], *, suppressed: Any = None, released: Any = None) -> Floats:
         """Return the distribution of some attributes given what was seen, with one axis for each.
 
         `suppressed` has for each attribute in how many questions it was suppressed, `released` the value that was shown
-        (`...` where it was released, and its value is not looked at).
+        (`...` if it was released and its value is ignored).
         """
         logs = self.log_joint(names, suppressed=suppressed, released=released)
         weights = np.exp(logs - logs.max())
@@ -92,7 +92,7 @@ class Suppression:
         return found
 
     def log_odds(self, name: str, *, suppressed: Any = None, released: Any = None) -> float:
-        """Return the logarithm of P(sensitive) / P(not sensitive) given what was seen; infinite where one is sure."""
+        """Return the logarithm of P(sensitive) / P(not sensitive) given what was seen; infinite if it is certain."""
         logs = self.log_joint([name], suppressed=suppressed, released=released)
         hidden = self.is_sensitive(name)
         above, below = np.logaddexp.reduce(logs[hidden]), np.logaddexp.reduce(logs[~hidden])
@@ -149,7 +149,7 @@ class Suppression:
         return place
 
     def _impossible(self, suppressed: Any, released: Any) -> PlanError:
-        """Return the refusal of what cannot be seen, which names the first attribute that makes it impossible."""
+        """Return the refusal of an impossible observation; it names the first attribute that makes it impossible."""
         shown, times = _checked_released(released), questions_of(suppressed, key="suppressed")
         evidence: dict[int, Floats] = {}
         for name in (*shown, *times):
@@ -246,7 +246,7 @@ def checked_epsilon(dependence: Dependence, given: Any, *, key: str = "epsilon")
 
 
 def _number(given: Any) -> float:
-    """Return a number as a float, and what is none as one that equals nothing."""
+    """Return a number as a float, and anything else as NaN."""
     if isinstance(given, bool) or not isinstance(given, Real):
         return math.nan
     try:
@@ -300,10 +300,10 @@ class Outcomes:
         return found
 
     def freedom(self) -> tuple[float, Any, Any, int]:
-        """Return by how much an outcome can raise the odds of a sensitive value against another one, in logarithms.
+        """Return the logarithm of the largest factor by which an outcome raises the odds of a sensitive value.
 
-        Also the two values, and the number of the outcome. Values that have probability zero have no odds. It is zero
-        where no value is sensitive, or no other value is possible.
+        Also the two values, and the number of the outcome. Values with probability zero have no odds. The result is
+        zero if no value is sensitive, or no other value is possible.
         """
         flat = self.logs.reshape(len(self.labels), -1)
         prior = np.logaddexp.reduce(flat, axis=1, keepdims=True)
@@ -334,7 +334,7 @@ def outcomes(
 ) -> Outcomes:
     """Return all that an observer could see of some attributes, with its chance for each value of the target.
 
-    `questions` says how often each attribute is asked for (once by default). With `target_bit` the target is only
+    `questions` is the number of questions about each attribute (one by default). With `target_bit` the target is only
     sensitive or not; with `seen_bits` an outcome only shows whether there was a release.
     """
     names = checked_seen(release, seen)
@@ -374,7 +374,7 @@ def outcomes(
 def mutual_information(
     release: Suppression, target: str, seen: Iterable[str], *, questions: Any = None, value: bool = True
 ) -> float:
-    """Return what the attributes seen tell about the target on average, in nats: about values, or about bits alone."""
+    """Return the mutual information of the target and the attributes seen, in nats: of values, or of bits alone."""
     found = outcomes(release, target, seen, questions=questions, target_bit=not value, seen_bits=not value)
     return found.information()
 
@@ -392,7 +392,7 @@ def checked_seen(release: Suppression, seen: Any) -> tuple[str, ...]:
 def _classes(release: Suppression, name: str, bits: bool) -> tuple[npt.NDArray[np.uint32], tuple[Any, ...]]:  # noqa: FBT001
     """Return the class of each value of a seen attribute, and what each class shows if it is released.
 
-    Class 0 has all sensitive values; it stays, empty, where there are none, since a coin may suppress any value.
+    Class 0 has all sensitive values. It exists even if there are none, since a coin may suppress any value.
     """
     hidden = release.is_sensitive(name)
     if bits:
@@ -403,7 +403,7 @@ def _classes(release: Suppression, name: str, bits: bool) -> tuple[npt.NDArray[n
 
 
 def _seen_through(logs: Floats, axis: int, epsilon: float) -> Floats:
-    """Return the table with one attribute seen through its coin: class 0 is nothing, the others show themselves."""
+    """Apply the coin of one attribute to the table: class 0 shows nothing, the others show themselves."""
     before, classes, after = math.prod(logs.shape[:axis]), logs.shape[axis], math.prod(logs.shape[axis + 1 :])
     sides = logs.reshape(before, classes, after)
     found = sides + log_release(epsilon)

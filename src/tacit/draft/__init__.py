@@ -1,9 +1,8 @@
 """A first draft of a policy file from column names and types: `tacit init DATA`.
 
-A domain must be declared, not read off the data: a category that only one person has, or the largest income, is
-itself a disclosure. So a draft is for the publisher's eyes. Every line that holds values from the data is marked with
-`REVIEW`, the secrets are those of ordinary differential privacy until somebody says otherwise, and what cannot be
-declared is a comment with the reason.
+A domain must be declared, not read off the data: a category that only one person has, or the largest income, is a
+disclosure. So a draft is for the publisher only. Every line with values from the data is marked with `REVIEW`, the
+secrets are those of ordinary differential privacy, and a column that cannot be declared is a comment with the reason.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from tacit.rows.files.sample import Sample, sample_of
 REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
 _MOST_CATEGORIES: Final = 50
 _LONGEST_CATEGORY: Final = 60
-_FEW_ROWS: Final = 20  # below that, different texts are no sign of an identifier
+_FEW_ROWS: Final = 20  # with fewer, different texts do not suggest an identifier
 _NEARLY_ALL: Final = 0.9
-_SEVERAL: Final = 20  # different values; fewer are groups, whatever the column is called
+_SEVERAL: Final = 20  # different values; fewer are groups, for any name of the column
 _WORDS_OF_A_SENTENCE: Final = 4
 _LONGEST_NAME: Final = 200
-_MOST_DECIMALS: Final = 6  # digits after the point that somebody writes down
+_MOST_DECIMALS: Final = 6  # digits after the point that people write
 _LONGEST_STEM: Final = 100
 _PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
 _CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
@@ -104,10 +103,10 @@ class _DraftColumn:
 
 @dataclass(frozen=True)
 class DraftedLine:
-    """A line of a draft that somebody should look at, and the column that it is about.
+    """A line of a draft to check, and its column.
 
-    `column` is None where the name of the column may itself be a value, and so is not for the screen. `reason` says
-    why a column is left out; it is empty for a line that holds values from the data.
+    `column` is None if the name of the column may be a value, which must not be on the screen. `reason` says why a
+    column is left out; it is empty for a line with values from the data.
     """
 
     number: int
@@ -117,7 +116,7 @@ class DraftedLine:
 
 @dataclass(frozen=True)
 class PolicyDraft:
-    """The text of a draft policy, and where in it to look. `columns_left` is how many columns it does not reach."""
+    """The text of a draft policy, and the lines to check. `columns_left` is the number of columns without a line."""
 
     text: str
     review: tuple[DraftedLine, ...]
@@ -129,15 +128,14 @@ class PolicyDraft:
 def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> str:
     """Return the text of a draft policy file for a CSV or parquet file or a frame; it reads back as a policy.
 
-    It looks at a random sample of all rows. The first line of a CSV file must look like names, or `has_header` must
-    affirm that it is.
+    It reads a random sample of the rows. The first line of a CSV file must look like names, or `has_header` is true.
     """
     return draft(path_or_frame, rows_to_look_at=rows_to_look_at, has_header=has_header).text
 
 
 @sealed
 def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> PolicyDraft:
-    """Return the same with the lines that need a look."""
+    """Return the draft with the lines to check."""
     is_path = isinstance(path_or_frame, str | Path)
     sample = sample_of(path_or_frame, rows_to_look_at, has_header=has_header)
     columns = [(name, _typed(cells) if is_path else _plain(cells)) for name, cells in sample.columns]
@@ -172,18 +170,18 @@ def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool
 
 
 def _for_the_screen(name: Any) -> str | None:
-    """Return the name of a column, or None where it may be a value itself."""
+    """Return the name of a column, or None if it may be a value."""
     return None if not isinstance(name, str) or looks_like_a_value(name) else name
 
 
 def _named(name: Any) -> str:
-    """Return the name of a column in a comment: in quotes, and cut if nobody would read to its end."""
+    """Return the name of a column for a comment: in quotes, and shortened."""
     text = str(name)
     return quoted(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..")
 
 
 def _plain(values: list[Any]) -> list[Any]:
-    """Return texts of any sort, such as NumPy's, as texts; so also in lists."""
+    """Return texts of derived classes, such as NumPy's, as plain texts, also inside lists."""
     return [
         str.__str__(value)
         if isinstance(value, str)
@@ -199,7 +197,7 @@ def _text(value: Any) -> Any:
 
 
 def _typed(values: list[Any]) -> list[Any]:
-    """Return the texts of a CSV column as what they all look like; 01234 is a code and stays a text."""
+    """Return the texts of a CSV column as the type that they all look like; 01234 is a code and stays a text."""
     texts = [value for value in values if isinstance(value, str)]
     if not texts or len(texts) < sum(value is not None for value in values):
         return values
@@ -210,7 +208,7 @@ def _typed(values: list[Any]) -> list[Any]:
 
 
 def _day(value: Any) -> datetime.date | None:
-    """Return the day of a date, a timestamp or an ISO text, in UTC where there is a zone; None if it has none."""
+    """Return the day of a date, a timestamp or an ISO text, in UTC if it has a zone; None if there is no such day."""
     try:
         read = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
         if isinstance(read, datetime.datetime):
@@ -285,7 +283,7 @@ def _whole_numbers(column: _DraftColumn, values: list[int]) -> str:
 
 def _fractions(column: _DraftColumn, values: list[Any]) -> str:
     """Draft decimals: the range of the cells, and a step with as many digits as they have."""
-    numbers = {  # 36.800000000000004 is a sum that somebody made of 36.8
+    numbers = {  # 36.800000000000004 is the result of an addition
         decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
         for value in values
         if math.isfinite(value)
@@ -296,7 +294,7 @@ def _fractions(column: _DraftColumn, values: list[Any]) -> str:
         return "no finite number to go by. Declare it yourself."
     low, high = min(numbers), max(numbers)
     digits = max(-int(number.normalize().as_tuple().exponent) for number in numbers)
-    is_measured = digits > _MOST_DECIMALS  # as fine as a computer goes, not as somebody wrote it down
+    is_measured = digits > _MOST_DECIMALS  # as fine as a computer stores it, not as people write it
     if is_measured:
         digits = min(_MOST_DECIMALS, max(0, 3 - (high - low).adjusted())) if high > low else _MOST_DECIMALS
     step = decimal.Decimal(1).scaleb(-max(0, digits))
@@ -349,7 +347,7 @@ def _of_some(
     declare: Callable[[_DraftColumn, list[str]], str],
     what: str = "numbers",
 ) -> str:
-    """Declare a column by the texts that fit, and note what becomes of the others."""
+    """Declare a column from the texts that fit, with a note on the others."""
     fitting = [value for value in values if fits(value)]
     reason = declare(column, fitting)
     if column.lines and len(fitting) < len(values):
@@ -381,7 +379,7 @@ def _words(column: _DraftColumn, values: list[str], different: list[str]) -> str
 
 
 def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
-    """Say whether most texts, and most different ones, are spelled like this; a few words among codes are codes."""
+    """Say whether most texts, and most different texts, have this form; otherwise they are codes."""
     alike = [value for value in values if pattern.fullmatch(value)]
     return len(alike) > len(values) / 2 and len(set(alike)) > len(set(values)) / 2
 
@@ -424,9 +422,9 @@ _FREE_TEXT: Final = (
 
 
 def _nearly_the_same(values: list[str]) -> list[list[str]]:
-    """Return the values that differ by case, spaces or punctuation alone, together.
+    """Return groups of values that differ only in case, spaces or punctuation.
 
-    Signs that mean something stay: <=50K is not >50K, A+ is not A-, and 1.5 is not 15.
+    Signs with a meaning count: <=50K is not >50K, A+ is not A-, and 1.5 is not 15.
     """
     alike: dict[str, list[str]] = {}
     for value in values:
@@ -435,11 +433,11 @@ def _nearly_the_same(values: list[str]) -> list[list[str]]:
 
 
 def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool:
-    """Say whether a column is named like an identifier and does not look like a few groups."""
+    """Say whether a column has a name like an identifier, and more values than a few groups."""
     if not isinstance(name, str):
         return False
     if is_called_a_person(name):
-        return unique or different > 2  # two values are a yes and a no
+        return unique or different > 2  # two values are yes and no
     return is_called_an_id(name) and (unique or different > _SEVERAL)
 
 
@@ -465,7 +463,7 @@ def _names_people(column: _DraftColumn) -> str:
 
 
 def _map_of(columns: list[_DraftColumn]) -> list[str]:
-    """Suggest a grid where two columns of decimals are called like coordinates."""
+    """Suggest a grid if two columns of decimals have names of coordinates."""
     fractions = [column.name for column in columns if column.kind == "decimals"]
     rows = [name for name in fractions if re.match(r"(?i)lat", name)]
     across = [name for name in fractions if re.match(r"(?i)(lon|lng)", name)]
@@ -480,7 +478,7 @@ def _map_of(columns: list[_DraftColumn]) -> list[str]:
 
 
 def _alternatives(columns: list[_DraftColumn]) -> str:
-    """Return commented examples of weaker secrets, with the columns at hand."""
+    """Return commented examples of weaker secrets with the columns of the draft."""
     by_kind = {column.kind: column.name for column in reversed(columns) if column.is_attribute}
     numbers, texts = by_kind.get("integers"), by_kind.get("categories")
     some = texts if texts is not None else next(iter(by_kind.values()), "replace_me")

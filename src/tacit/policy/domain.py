@@ -2,7 +2,7 @@
 
 A domain is never read off the data. Each attribute is laid out on one or more *axes* with positions 0, 1, 2, ..:
 categories in the order given, integers from `low` upwards, a grid on two axes. A set of items has one yes/no axis
-for each item, made only when somebody asks for that item, so that a domain with a million items costs nothing.
+for each item, made only when it is needed, so that a domain with a million items costs nothing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Domain(Mapping[str, Attribute]):
         return axes[name]
 
     def record(self, value: Value) -> Record:
-        """Turn what a user writes for one person into a canonical record, or refuse.
+        """Return a canonical record from what a user writes for one person, or refuse.
 
         Accepts a mapping with every attribute, a sequence in the order of the domain, or, in a domain with one
         attribute, the bare value.
@@ -116,9 +116,9 @@ class Domain(Mapping[str, Attribute]):
         )
 
     def _is_whole_record(self, value: Value) -> bool:
-        """Say whether a 1-tuple is a record with its one value rather than the bare value.
+        """Say whether a 1-tuple is a record with its only value, and not the bare value.
 
-        No cell has one part, and no item is itself a list or set, so the two never look the same.
+        No cell has one part, and no item is a list or set, so the two never look the same.
         """
         if not isinstance(value, tuple) or len(value) != 1:
             return False
@@ -127,7 +127,7 @@ class Domain(Mapping[str, Attribute]):
 
 
 def canonical(attribute: Attribute, value: Value, *, key: str) -> Value:
-    """Return the one way a value of an attribute is written, or refuse naming the key."""
+    """Return the canonical value of an attribute, or refuse naming the key."""
     try:
         return attribute.canonical(value)
     except PolicyError as refusal:

@@ -3,7 +3,7 @@
 Some texts and numbers are of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts).
 Objects of this package turn them into plain values (`settle`). Anything else of another class is refused.
 
-Guarantee   An object that passes `is_genuine` behaves as the code of this package: no method of another class is called.
+Guarantee   An object that passes `is_genuine` behaves like this package's code: no method of another class runs.
 Assumes     Nobody replaces classes or functions of the package, or writes into frozen objects by force. Whoever runs
             Python in the process that holds the rows can do both, and can read the rows. So this check keeps out
             mistakes and objects from elsewhere, but not that person (`docs/limits.md`).

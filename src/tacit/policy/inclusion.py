@@ -2,7 +2,7 @@
 
 Guarantee   If `includes(stronger, weaker)`, every two data sets that are neighbours under the weaker policy are
             neighbours under the stronger one, or look the same to it. So a release under the stronger policy may be
-            charged to a budget of the weaker one. Where that is not proved the answer is no.
+            charged to a budget of the weaker one. If that is not proved, the answer is no.
 Assumes     A data set is a multiset of rows, each with an owner: the value of the column `person`, which no secret edge
             changes. Which rows of an owner count follows from that owner's rows alone. Rows have further columns, among
             which a policy names the one by which rows are ordered (`order`) and the one that holds items (`item`).
@@ -60,7 +60,7 @@ SMALL: Final = 64  # records; pairs of these are looked at one by one
 
 def includes(stronger: Policy, weaker: Policy) -> bool:
     """Say whether all neighbours under `weaker` are surely neighbours under `stronger`, or look the same to it."""
-    if dict(stronger.domain) != dict(weaker.domain):  # the order in which attributes are declared changes no record
+    if dict(stronger.domain) != dict(weaker.domain):  # the order of attributes does not matter
         return False
     return _protects_whole_owners(stronger, weaker) or (
         _same_records_count(stronger, weaker)
@@ -82,7 +82,7 @@ def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
         return False
     if Absence() in stronger.absences:
         return True
-    # as many records count afterwards: none comes or goes among those that count
+    # the number of records that count stays the same
     as_many = weaker.person is None or stronger.per_person <= weaker.per_person
     return not weaker.absences and as_many
 
@@ -102,7 +102,7 @@ def _chosen_by(policy: Policy) -> frozenset[str]:
 
 
 def depends_on_choice(policy: Policy) -> bool:
-    """Say whether the promise depends on which rows of an owner count; a promise about all of them does not."""
+    """Say whether the promise depends on which rows of an owner count; a promise about all rows does not."""
     return policy.person is not None and not _protects_whole_owners(policy, policy)
 
 
@@ -128,7 +128,7 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
     if stronger.secrets == weaker.secrets:
         return True
     large = stronger.shapes
-    # those of a graph are thousands, and one that is hardly larger has most of them at the same place
+    # a graph has thousands of shapes; a slightly larger graph has most of them at the same index
     if all(
         any(_shape_within(small, one, domain) for one in (*large[at : at + 1], *large))
         for at, small in enumerate(weaker.shapes)

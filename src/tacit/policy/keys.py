@@ -1,7 +1,7 @@
-"""Keys of what people write, each declared once: its reader, its JSON schema and its row in the docs follow.
+"""Keys of files that people write. Each is declared once: its reader, its JSON schema and its row in the docs follow.
 
-A key whose value becomes a field of what is read stands on that field: `out: Annotated[Path, Key("out", ..)]`. Keys
-whose values are handed on as they are stand in `Keys`.
+A key whose value becomes a field stands on that field: `out: Annotated[Path, Key("out", ..)]`. Keys whose values are
+passed on unchanged stand in `Keys`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _READERS: Final[Mapping[str, Callable[[YamlEntry], Any]]] = {
 
 
 def together(entry: YamlEntry) -> YamlEntry:
-    """Stand for the reader of a key that is read together with others."""
+    """Mark a key that is read together with others."""
     return entry
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key: how it is read, what may stand there, what it means, and what holds where it is left out.
+    """One key: its reader, its allowed values, its meaning, and what holds if it is left out.
 
-    `read` is left out where the schema tells how, and `together` where a key is read with others. `to` names who takes
-    the value just as it was read.
+    `read` is left out if the schema determines it, and `together` if the key is read with others. `to` names the
+    receivers of the unchanged value.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Key:
 
     @property
     def reader(self) -> Callable[..., Any]:
-        """How it is read: as it meaning itself, or else as its schema meaning."""
+        """The reader: its own, or the one that fits the schema."""
         if self.read is not None:
             return self.read
         return one_of(*self.schema["enum"]) if "enum" in self.schema else _READERS[self.schema["type"]]
@@ -93,13 +93,13 @@ class Keys(tuple[Key, ...]):
     __slots__ = ()
 
     def __new__(cls, *keys: Key) -> Self:
-        """Take the keys one by one."""
+        """Make the keys of a mapping."""
         return super().__new__(cls, keys)
 
     @staticmethod
     @cache
     def of(kind: type) -> Keys:
-        """Return the keys that stand on the fields of a class; their readers are named functions, not lambdas."""
+        """Return the keys on the fields of a class; their readers are named functions, not lambdas."""
         hints = get_type_hints(kind, include_extras=True).values()
         return Keys(*(key for hint in hints for key in getattr(hint, "__metadata__", ()) if isinstance(key, Key)))
 
@@ -113,27 +113,27 @@ class Keys(tuple[Key, ...]):
         return Keys(*(key for key in self if key.name not in names))
 
     def entries(self, entry: YamlEntry) -> dict[str, YamlEntry]:
-        """Return what stands below the keys of a mapping, refusing other keys and required ones that are missing."""
+        """Return the entries below the keys of a mapping; refuse unknown keys and missing required ones."""
         return entry.fields([key.name for key in self], required=self.required)
 
     def read(self, places: Mapping[str, YamlEntry]) -> dict[str, Any]:
-        """Read the keys that are given, but for those that are read together with others."""
+        """Read the given keys, without those that are read together with others."""
         given = [key for key in self if key.name in places and key.read is not together]
         return {key.name: key.reader(places[key.name]) for key in given}
 
     def handed_to(self, taker: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that are handed on to one taker."""
+        """Return the values for one receiver."""
         return {key.name: values[key.name] for key in self if taker in key.to and key.name in values}
 
     def schema(self, description: str = "", *, first: Mapping[str, Schema] = _NONE) -> Schema:
-        """Return the JSON schema of a mapping with these keys and no others; `first` are more, which must be given."""
+        """Return the JSON schema of a mapping with exactly these keys, and the required keys `first`."""
         properties = {**first, **{key.name: key.property() for key in self}}
         return mapping(properties, [*first, *self.required], description)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table in docs/files.md, and the JSON schema of what it shows, where that is one of its own."""
+    """A row of a table in docs/files.md, and the JSON schema of its example, if it has its own."""
 
     kind: str
     keys: str

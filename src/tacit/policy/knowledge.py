@@ -1,9 +1,9 @@
 """What the world already knows about the data set.
 
-A fact is a set of counts of people: of all of them, of those whom a predicate picks, or of those in each cell of a
+A fact is a set of counts of people: of all of them, of those who satisfy a predicate, or of those in each cell of a
 histogram. Knowledge couples people: if the number of hiv patients is public and one record changes, another must have
-changed with it. So knowledge never makes a release cheaper by itself, it raises the largest step
-(`plan/sensitivity/coupling.py`), and in return a release may use the known numbers exactly.
+changed as well. So knowledge raises the largest step (`plan/sensitivity/coupling.py`) and never makes a release
+cheaper; in return a release may use the known numbers exactly.
 
 A new fact is a class and its name in `FACTS` below.
 """
@@ -25,7 +25,7 @@ from tacit.policy.where import Test, Where, where
 class Known(ABC):
     """Something public about the data set."""
 
-    key: ClassVar[Key]  # its word in a policy file, and what stands there; the reader is told the domain
+    key: ClassVar[Key]  # its word in a policy file with its value; the reader also takes the domain
     example: ClassVar[str]  # in a policy file
     alone: ClassVar[bool] = False  # whether the word may stand alone
 
@@ -45,7 +45,7 @@ class Known(ABC):
 
     @property
     def picked(self) -> Where | None:
-        """Who is counted; None for everybody."""
+        """Who is counted; None means everybody."""
         return None
 
     @property
@@ -55,16 +55,16 @@ class Known(ABC):
 
     @property
     def declared(self) -> int | None:
-        """How many people there are, if it says so."""
+        """The number of people, if it is declared."""
         return None
 
     @property
     def about(self) -> frozenset[str]:
-        """The attributes that it is about."""
+        """The attributes that the fact depends on."""
         return frozenset(self.histogram)
 
     def tests(self, domain: Domain) -> list[Test]:
-        """Return the predicates that it counts by; none where every value counts by itself."""
+        """Return the predicates that it counts; none if it counts single values."""
         return []
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Known(ABC):
 
 @dataclass(frozen=True)
 class KnownSize(Known):
-    """How many people there are. `people` is the number itself, where it is known beforehand."""
+    """The number of people: `people`, or None if nobody has declared it."""
 
     people: int | None = None
     key: ClassVar[Key] = Key(

@@ -1,8 +1,7 @@
-"""Policy files: YAML that people write and review <-> the policy objects, and the JSON schema of such files.
+"""Policy files: reading and writing them as YAML, and their JSON schema.
 
-Reading keeps the line of every key and value (`yaml_entries.py`), so that each refusal names the file, the line, the
-key, the rule, the value given and the fix. Predicates are read by `where.py`; nothing in a file is ever run. Writing
-gives a text that reads back as an equal policy.
+Each refusal names the file, the line, the key, the rule, the value given and the fix (`yaml_entries.py`). `where.py`
+reads predicates; nothing in a file is ever run. A written policy reads back as an equal policy.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tacit.policy.yaml_entries import YamlEntry, YamlSource, write_yaml
 
 
 def load_policy(path: str | Path) -> Policy:
-    """Read a policy file. A policy that does not say its name is called like the file."""
+    """Read a policy file. A policy without a name gets that of the file."""
     if not leads_to_a_file(path):
         rule = f"must be the path of a policy file, not {kind_of(path)}"
         raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
@@ -41,7 +40,7 @@ def load_policy(path: str | Path) -> Policy:
 
 
 def read_policy(text: str, *, file: str = "policy") -> Policy:
-    """Read a policy from a text; `file` is what refusals call it.
+    """Read a policy from a text; `file` is its name in refusals.
 
     >>> read_policy("{domain: {age: {integers: [17, 90]}}, secrets: {within: {age: 5}}}").secrets
     Within(theta=Fraction(5, 1), names=('age',), metric='l1')
@@ -50,9 +49,9 @@ def read_policy(text: str, *, file: str = "policy") -> Policy:
 
 
 def policy_below(entry: YamlEntry) -> Policy:
-    """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
+    """Read the policy of a job or of monitors: written below the key, or in a file that is named there."""
     if entry.is_mapping:
-        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
+        # the same lines, but errors in a policy are PolicyErrors in every file
         return _read(YamlEntry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
     path = entry.file_path()
     if not path.is_file():
@@ -79,7 +78,7 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
 
 
 def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
-    """Return the line in which a policy file declares an attribute; `below` is the key that the policy is under.
+    """Return the line in which a policy file declares an attribute; `below` is the key above the policy.
 
     >>> attribute_line("{domain: {age: flag, sex: flag}, secrets: everything}", "sex")
     1
@@ -121,7 +120,7 @@ def read_domain(entry: YamlEntry) -> Domain:
     for name, value in entry.mapping().items():
         attributes[name] = _attribute(value)
         with value.blamed():
-            Domain({name: attributes[name]})  # refuses the name here, where its line is known
+            Domain({name: attributes[name]})  # refuses the name here, with its line
     with entry.blamed():
         return Domain(attributes)
 
@@ -186,7 +185,7 @@ def read_secrets(entry: YamlEntry, domain: Domain) -> Secrets:
 def _keyword(
     entry: YamlEntry, known: Sequence[str], example: str, *, beside: tuple[str, ...] = ()
 ) -> tuple[str, YamlEntry]:
-    """Return the one key of an entry and what stands under it; a bare word is its own. Some may stand beside it."""
+    """Return the only key of an entry (apart from those in `beside`) with its value; a bare word is both."""
     if not entry.is_mapping:
         if entry.is_list:
             raise entry.refuse("must not be a list in a list", given=entry.plain(), fix=f"For instance {example}.")
@@ -374,7 +373,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         document["person"] = policy.person
     if policy.per_person != 1:
         document["per_person"] = policy.per_person
-    # left out where nothing is document, so that a policy keeps its fingerprint
+    # left out if they are not given, so that a policy keeps its fingerprint
     if policy.order is not None:
         document["order"] = policy.order
     if policy.item is not None:

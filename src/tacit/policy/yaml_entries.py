@@ -1,8 +1,8 @@
-"""YAML that people write, with the line of every key and value; and plain data written back as YAML.
+"""YAML files with the line of every key and value; and plain data written as YAML.
 
-`YamlSource` and `YamlEntry` know YAML and lines but no policies: policy files (`policy_file.py`) and job files
-(`jobs/job_file.py`) are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself
-would silently change what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
+`YamlSource` and `YamlEntry` know YAML and lines but no policies: they read policy files (`policy_file.py`) and job
+files (`jobs/job_file.py`). Nothing in a file is ever run: tags are refused. A file is also refused if YAML would
+silently change what was written (`no`, `01234`, `2024-05-01`, a key given twice).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import yaml
 
 from tacit.errors import PolicyError, Refused, decimal_comma, is_possible_path, nearest, path_words
 
-# how the names of files of rows end, for those who read such files and for those who refuse them
+# suffixes of files of rows, which are read in one place and refused in others
 CSV_NAMES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_NAMES: Final = (".parquet", ".pq")
 TABLE_NAMES: Final = (*CSV_NAMES, *PARQUET_NAMES)  # that Tacit reads
@@ -35,7 +35,7 @@ YAML_TAG: Final = "tag:yaml.org,2002:"
 _SCALARS: Final = frozenset(YAML_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge"))
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 _GROUPED: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
-# what other YAML readers, or people, take for a number although ours says it is a text: 1e3, 08, 0o17
+# a text for our YAML reader, but a number for other readers or for people: 1e3, 08, 0o17
 _LIKE_A_NUMBER: Final = re.compile(r"[-+]?(\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[oOxXbB][0-9a-fA-F_]+)")
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same safe reader, ten times as fast
 _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -43,7 +43,7 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @dataclass(frozen=True)
 class YamlSource:
-    """The text of a YAML file, what to call the file, which refusal to raise, and the folder that paths start from."""
+    """The text of a YAML file, its file's name in messages, its class of refusals, and its folder."""
 
     text: str
     file: str
@@ -66,11 +66,11 @@ class YamlSource:
         """Open a file that people write, or refuse; `kind` is what it should be, and the last two are fixes."""
         named = path_words(path)
         if Path(path).name.lower().endswith(NAMES_WITH_ROWS):
-            # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
+            # by its name, before anything is read: a message of the YAML reader may quote a row
             raise refusal(f"looks like a table, not {kind}", key=named, fix=if_table)
         try:
             with Path(path).open("rb") as stream:
-                content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
+                content = stream.read(LARGEST_FILE + 1)  # no more, even if the file is huge
         except FileNotFoundError:
             refused = refusal("must exist", key=named, fix=if_missing)
         except (OSError, ValueError) as fault:
@@ -125,7 +125,7 @@ class YamlSource:
             refusal = self.refuse("must be YAML", fix="Check the brackets, quotes and indentation.")
         else:
             return node
-        # raised outside the handlers, so that no YAML traceback hangs on it
+        # raised outside the handlers, so that it has no YAML traceback
         raise refusal
 
     def _check_depth(self, text: str) -> None:
@@ -142,7 +142,7 @@ class YamlSource:
         if (table := self.table()) is not None:
             return table
         lines = text.split("\n")
-        # the reader may stop one line after the tab, at the first token it could not place
+        # the reader may stop one line after the tab, at the first unexpected token
         for place in [] if at is None else [at, at - 1]:
             if 0 <= place < len(lines) and re.match(r" *\t", lines[place]):
                 return self.refuse("must be indented with spaces, not tabs", line=place + 1, fix="Replace the tab.")
@@ -218,7 +218,7 @@ class YamlEntry:
                 return table
             text = self.source.text.strip()
             if self.is_list or len(text) > _LONGEST_SHOWN or len(text.splitlines()) > 1:
-                given = _LEFT_OUT  # whatever this file is, it may hold people's rows
+                given = _LEFT_OUT  # this may be a file of people's rows
         place: dict[str, Any] = {"key": self.path or self.source.whole, "file": self.source.file, "line": self.line}
         if given is not _LEFT_OUT:
             place["given"] = given
@@ -226,7 +226,7 @@ class YamlEntry:
 
     @contextmanager
     def blamed(self, places: Mapping[str, YamlEntry] = MappingProxyType({})) -> Iterator[None]:
-        """Give every refusal inside that has no line yet the place of this entry, or the one that its key ends with."""
+        """Give each refusal inside without a line the place of this entry, or of the entry that its key ends with."""
         try:
             yield
         except Refused as refusal:
@@ -346,7 +346,7 @@ class YamlEntry:
         return found
 
     def amount(self) -> str:
-        """Return a number exactly as written: 0.1 is one tenth, not the nearest binary number."""
+        """Return the text of a number: 0.1 is one tenth, not the nearest binary number."""
         if self.is_list or self.is_mapping or self.is_empty:
             raise self.refuse("must be a number", given=self.plain(), fix="Write 0.5, or 1/3.")
         return str(self.node.value).replace("_", "")
@@ -385,13 +385,13 @@ class YamlEntry:
         raise self.refuse("must be a finite number", given=self.plain(), fix=fix)
 
     def yes_or_no(self) -> bool:
-        """Return a truth value, however it is spelled."""
+        """Return a truth value in any spelling."""
         if self.node.tag != f"{YAML_TAG}bool":
             raise self.refuse("must be true or false", given=self.plain(), fix="Write true or false.")
         return _boolean(self.node)
 
     def value(self) -> str | int | bool:
-        """Return a text, whole number or truth value that means to every reader of YAML what it means to people."""
+        """Return a text, whole number or truth value that every YAML reader and every person reads in the same way."""
         if self.is_list or self.is_mapping:
             raise self.refuse("must be one value", given=self.plain(), fix="Remove the brackets.")
         written, tag = self.node.value, self.node.tag
@@ -405,7 +405,7 @@ class YamlEntry:
         raise self._misread("")
 
     def _misread(self, what: str) -> Refused:
-        """Return the refusal of a value that YAML reads as something else than was meant."""
+        """Return the refusal of a value that YAML reads in an unexpected way."""
         written = self.node.value
         read_as = {
             f"{YAML_TAG}bool": "true or false",

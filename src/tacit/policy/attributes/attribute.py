@@ -1,8 +1,7 @@
-"""What every kind of attribute says about itself: one method for each behaviour, so that nobody asks for the class.
+"""The contract of every kind of attribute: one method for each behaviour, so that no other code tests for the class.
 
-A kind is a frozen dataclass in a module of its own that fills in `Attribute`, or `OrderedAttribute` if its values
-stand on one axis (all but grids and sets of items). What needs rows (how cells become positions) is registered in
-`rows/`, by kind.
+A kind is a frozen dataclass that implements `Attribute`, or `OrderedAttribute` if its values are on one axis (all but
+grids and sets of items). What needs rows (how cells become positions) is registered in `rows/`, by kind.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tacit.policy.yaml_entries import YamlEntry
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"
-_MOST_TRIED: Final = 1000  # names that a misspelled one is compared with
+_MOST_TRIED: Final = 1000  # names that are compared with a misspelled one
 _MOST_SHOWN: Final = 50
 
 
@@ -29,8 +28,7 @@ _MOST_SHOWN: Final = 50
 class Axis:
     """One line of positions of an attribute: its only one, a `part` of it (`row`, `column`), or one `item` of a set.
 
-    `ordered` says whether distances and cumulative counts mean anything on it; `spacing` is the distance from one
-    position to the next.
+    `ordered`: distances and cumulative counts have a meaning. `spacing` is the distance between neighbouring positions.
     """
 
     attribute: str
@@ -42,7 +40,7 @@ class Axis:
 
     @property
     def name(self) -> str:
-        """What the axis is called: `age`, `place.row`, `clicked[7]`. No two axes of a domain share a name."""
+        """The name, unique in a domain: `age`, `place.row`, `clicked[7]`."""
         if self.item is not None:
             return f"{self.attribute}[{self.item}]"
         return f"{self.attribute}.{self.part}" if self.part else self.attribute
@@ -52,16 +50,16 @@ class Attribute(ABC):
     """The values that one column may have."""
 
     kind: ClassVar[str]  # the word in a policy file
-    keys: ClassVar[Keys]  # the other words that may stand beside it
-    nested: ClassVar[bool] = False  # whether the keys may also stand inside it
+    keys: ClassVar[Keys]  # the other keys beside it
+    nested: ClassVar[bool] = False  # whether the keys may also stand below the word
     row: ClassVar[Row]  # of the table in docs/files.md
     example: ClassVar[str]  # in a policy file
     other_words: ClassVar[tuple[str, ...]] = ()  # that people try first
     measured: ClassVar[Literal["names", "truth", "numbers", "times", "places", "sets"]]
     is_set: ClassVar[bool] = False  # many values at once, each with an axis of its own
-    watched: ClassVar[Literal["cells", "itself", "never"]] = "never"  # what a monitor takes for places
-    ordered: bool = False  # whether cumulative counts make sense
-    distance_unit: str = ""  # what distances are counted in, where that has a name: month
+    watched: ClassVar[Literal["cells", "itself", "never"]] = "never"  # what a monitor uses as places
+    ordered: bool = False  # whether cumulative counts have a meaning
+    distance_unit: str = ""  # the unit of distances, if it has a name: month
     at_most: int | None = None  # how many cells of a set one person may be in; None: no bound
     otherwise: Any = None  # what unexpected values count as (None: their rows are dropped)
 
@@ -81,7 +79,7 @@ class Attribute(ABC):
         """Return the value at a position."""
 
     def canonical(self, value: Value) -> Value:
-        """Return the one way a value is written, or refuse."""
+        """Return the canonical form of a value, or refuse."""
         return self.value(self.position(value))
 
     def every_value(self) -> list[Value]:
@@ -94,15 +92,15 @@ class Attribute(ABC):
         return self.size
 
     def cell(self, position: int) -> Value:
-        """Return what a cell of a histogram stands for."""
+        """Return the value or item that a cell of a histogram counts."""
         return self.value(position)
 
     def every_cell(self) -> Sequence[Value]:
-        """Return what each cell of a histogram stands for, in order; there may be millions of them."""
+        """Return what each cell of a histogram counts, in order; there may be millions of them."""
         return [self.cell(place) for place in range(self.cells)]
 
     def positions(self, value: Value) -> frozenset[int]:
-        """Return the cells of a histogram that somebody with this value is in."""
+        """Return the cells of a histogram that count somebody with this value."""
         return frozenset({self.position(value)})
 
     @property
@@ -112,54 +110,54 @@ class Attribute(ABC):
 
     @property
     def log10_size(self) -> float:
-        """The number of values as a power of ten; of a set of items the number itself may have thousands of digits."""
+        """The logarithm of the number of values, which for a set of items may have thousands of digits."""
         return math.log10(self.size)
 
     def cell_position(self, value: Value) -> int:
-        """Return the cell of a histogram that stands for this value, or refuse."""
+        """Return the cell of a histogram that counts this value or item, or refuse."""
         return self.position(value)
 
     @property
     def item_attribute(self) -> Attribute:
-        """The attribute whose values the cells stand for: of a set, that of a single item."""
+        """The attribute whose values the cells count: for a set, that of a single item."""
         return self
 
     @property
     def item_numbers(self) -> range | None:
-        """The numbers that name the items of a set, in order; None if the items have other names."""
+        """The numbers of the items of a set, in order; None if the items have names."""
         return None
 
     def with_at_most(self, most: int) -> Attribute:
-        """Return the attribute where one person may be in so many cells at most."""
+        """Return the attribute with another bound on the number of cells of one person."""
         return self
 
     def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
-        """Yield sets for an audit to try, the most telling first; predicates mention these items."""
+        """Yield sets for an audit to try, the most informative first; predicates mention these items."""
         return iter(())
 
     # ---- axes ----
 
     @abstractmethod
     def axes(self, name: str) -> tuple[Axis, ...]:
-        """Lay the attribute out on axes (a set of items on none: its items have theirs)."""
+        """Return the axes of the attribute (none for a set of items, where each item has one)."""
 
     @abstractmethod
     def places(self, name: str, value: Value) -> dict[str, int]:
-        """Return the position of a value on each axis, by the name of the axis; items only where it has them."""
+        """Return the position of a value on each axis, by the name of the axis; only of items in the set."""
 
     @abstractmethod
     def distances(self, a: Value, b: Value) -> list[Fraction]:
-        """Return how far two values are apart on each axis."""
+        """Return the distance between two values on each axis."""
 
     @abstractmethod
     def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
-        """Return what a comparison with a constant asks: a set of positions on one axis."""
+        """Return the positions on one axis for which a comparison with a constant is true."""
 
     # ---- adding up ----
 
     @property
     def unit(self) -> Fraction | None:
-        """The unit of sums; None if adding up makes no sense."""
+        """The unit of sums; None if values cannot be added."""
         return None
 
     @property
@@ -173,10 +171,7 @@ class Attribute(ABC):
 
     @property
     def coordinates(self) -> tuple[tuple[float, float], ...]:
-        """Where the first position of each axis lies among the numbers of the data, and how far the next one is.
-
-        Nothing where distances between values are no numbers.
-        """
+        """The number of the first position of each axis and the step to the next; empty if values are not numbers."""
         if self.unit is None:
             return ()
         return ((float(self.number(0) * self.unit), float(self.spacing * self.unit)),)
@@ -186,7 +181,7 @@ class Attribute(ABC):
     @classmethod
     @abstractmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        """Read the attribute: what stands under its word, and the entries of its other keys."""
+        """Read the attribute from the entry below its word (`main`) and those of its other keys (`places`)."""
 
     @classmethod
     @abstractmethod
@@ -195,7 +190,7 @@ class Attribute(ABC):
 
     @abstractmethod
     def document(self) -> Any:
-        """Return what a policy file says for it."""
+        """Return its entry in a policy file."""
 
     def not_default(self, *names: str) -> dict[str, Any]:
         """Return those of these fields that differ from their defaults, for the document."""
@@ -207,7 +202,7 @@ class Attribute(ABC):
         """Read one value."""
 
     def read_end(self, text: str) -> Value:
-        """Read one end of a range such as 0..17; a ValueError means that it is none."""
+        """Read one end of a range such as 0..17, or raise ValueError."""
         return int(text)
 
     def read_range(self, text: str) -> tuple[Value, Value]:
@@ -249,7 +244,7 @@ class Attribute(ABC):
     # ---- rows ----
 
     def read_from(self, name: str, item: str | None = None) -> tuple[str, ...]:
-        """Return the data columns that hold it; `item` is the one that holds items, if it has another name."""
+        """Return the data columns that hold it; `item` is the column of items, if it has another name."""
         return (name,)
 
     def as_cells(self, value: Value) -> tuple[Any, ...]:
@@ -263,30 +258,30 @@ class Attribute(ABC):
 
     @property
     def dropped(self) -> Literal["unexpected", "unreadable", "nothing"]:
-        """Which rows are left out for what stands in their cells."""
+        """The cells for which a row is left out."""
         return "unexpected" if self.otherwise is None else "unreadable" if self.clips else "nothing"
 
     # ---- words and examples, for `describe` ----
 
     def words(self, value: Value) -> str:
-        """Return a value as people read it."""
+        """Return a value in words."""
         return str(value)
 
     def notes(self, name: str) -> Iterator[str]:
-        """Yield what a reader of the policy should know about it."""
+        """Yield notes for a reader of the policy."""
         return iter(())
 
     @abstractmethod
     def usual(self) -> Value:
-        """Return an ordinary value, ready for JSON: not an end of a range."""
+        """Return an ordinary value, as JSON has it: not an end of a range."""
 
     @abstractmethod
     def others(self, value: Value) -> list[Value]:
-        """Return a few values that differ from one, the plainest first."""
+        """Return a few other values, the simplest first."""
 
     @abstractmethod
     def apart(self, value: Value, steps: int) -> tuple[Value, Value | None]:
-        """Return two values so many positions apart, the first of them the given one if that has room."""
+        """Return two values at this distance, starting at the given one if possible."""
 
     @abstractmethod
     def block(self, value: Value, widths: Sequence[int]) -> tuple[Value, Value | None, Value | None]:
@@ -294,18 +289,18 @@ class Attribute(ABC):
 
     @abstractmethod
     def moved_into(self, name: str, value: Value, parts: Mapping[Axis, Intervals]) -> Value:
-        """Return the value nearest to a start that lies in these sets of positions."""
+        """Return the nearest value to the given one in these sets of positions."""
 
 
 class OrderedAttribute(Attribute):
-    """A kind whose values stand on one axis."""
+    """A kind whose values are on one axis."""
 
     def axes(self, name: str) -> tuple[Axis, ...]:
         return (Axis(name, self.size, self.ordered, self.distance),)
 
     @property
     def distance(self) -> Fraction | int:
-        """How far a value is from the next one."""
+        """The distance between neighbouring values."""
         return 1
 
     def places(self, name: str, value: Value) -> dict[str, int]:
@@ -316,7 +311,7 @@ class OrderedAttribute(Attribute):
 
     @abstractmethod
     def rank(self, operand: Value) -> Fraction | float:
-        """Return where a constant stands among the positions: between two of them, or beyond all of them."""
+        """Return the place of a constant among the positions: maybe between two of them, or beyond all of them."""
 
     def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
         if symbol == "has":
@@ -327,7 +322,7 @@ class OrderedAttribute(Attribute):
         return axis, self.picked(symbol, operand)
 
     def picked(self, symbol: str, operand: Value) -> Intervals:
-        """Return the positions that a comparison picks."""
+        """Return the positions for which a comparison is true."""
         everything = Intervals.full(self.size)
         match symbol:
             case "in":
@@ -390,16 +385,16 @@ class OrderedAttribute(Attribute):
 
 
 def rank_of_number(operand: Value) -> Fraction | float:
-    """Return a number as it is compared with, exactly as it is written; infinite ones as they are."""
+    """Return the exact number for a comparison; infinite ones unchanged."""
     if isinstance(operand, int) and not isinstance(operand, bool):
-        return Fraction(operand)  # of any size: a float holds no more than 309 digits
+        return Fraction(operand)  # of any size: a float has at most 309 digits
     if not isinstance(operand, float) or math.isnan(operand):
         raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
     return operand if math.isinf(operand) else Fraction(float.__repr__(operand))
 
 
 def alike(name: Value, known: Sequence[Value]) -> str:
-    """Return the sentence that points to a known name which is the same but for case, spaces and quotes, or nearest."""
+    """Return a hint at the known name that differs only in case, spaces or quotes, or at the nearest one."""
 
     def bare(value: Value) -> str:
         return " ".join(str(value).casefold().split())
@@ -411,5 +406,5 @@ def alike(name: Value, known: Sequence[Value]) -> str:
 
 
 def is_clip(given: Any) -> bool:
-    """Say whether this is the word `clip`; it may be an array, whose comparison with a word has no truth value."""
+    """Say whether this is the word `clip`; it may be an array, so `==` alone would not do."""
     return isinstance(given, str) and given == CLIP

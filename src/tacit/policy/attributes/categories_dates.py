@@ -24,7 +24,7 @@ from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
 
 @dataclass(frozen=True)
 class Categories(OrderedAttribute):
-    """A value out of a list. `otherwise` names the category that unexpected values count as (None: row dropped).
+    """A value out of a list. `otherwise` is the category of unexpected values (None: row dropped).
 
     >>> Categories(["flu", "hiv", "other"], otherwise="other").position("hiv")
     1
@@ -96,7 +96,7 @@ class Categories(OrderedAttribute):
 
     @property
     def clips(self) -> bool:
-        """Whether values out of range count as the nearest end: no, `clip` is a category like any other."""
+        """Never: `clip` is a category like any other."""
         return False
 
     @classmethod
@@ -168,7 +168,7 @@ class Flag(OrderedAttribute):
         return bool(position)
 
     def rank(self, operand: Value) -> Fraction | float:
-        """Return where a number stands between no, which is 0, and yes, which is 1."""
+        """Return the number itself: no is 0, and yes is 1."""
         return rank_of_number(operand)
 
     @classmethod
@@ -215,7 +215,7 @@ _TEXT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
 
 
 def _read_date(entry: YamlEntry) -> str:
-    """Return a date as it is written, quoted or not: YAML's own idea of it does not matter."""
+    """Return the text of a date, quoted or not, whatever type YAML gives it."""
     if entry.is_list or entry.is_mapping or entry.is_empty:
         raise entry.refuse("must be a date", given=entry.plain(), fix="For instance 2024-03-01.")
     return str(entry.node.value)
@@ -343,7 +343,7 @@ class Dates(OrderedAttribute):
         return text.strip()
 
     def read_width(self, entry: YamlEntry) -> int:
-        """Read the width of a block: a number of days, weeks, .. that are all alike."""
+        """Read the width of a block: a number of days, weeks, and so on."""
         if entry.node.tag == f"{YAML_TAG}int":
             return entry.whole()
         half = self.size // 2
@@ -375,7 +375,7 @@ def tick_of(day: datetime.date, by: str) -> int:
 
 
 def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
-    """Return the number of a period, given as a text or by one of its days (as a text only where `days` says so)."""
+    """Return the number of a period, given as a text or by one of its days (a text of a day only with `days`)."""
     if isinstance(value, datetime.date):
         return tick_of(value, by)
     if isinstance(value, int) and not isinstance(value, bool) and by == "year":
@@ -403,7 +403,7 @@ def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
 
 
 def _no_such(value: Value, by: str, *, days: bool = False) -> str:
-    """Return the sentence about a date that is written well but is in no calendar, or nothing."""
+    """Return the sentence about a date in the right form that does not exist, or the empty text."""
     if not isinstance(value, str):
         return ""
     if days and by != "day" and _DAY.fullmatch(value):

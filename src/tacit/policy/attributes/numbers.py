@@ -25,7 +25,7 @@ _NOT_WHOLE: Final = "Round it, or declare decimals:"
 
 
 def _whole(entry: YamlEntry) -> int:
-    """Read a whole number; there is another kind for fractions."""
+    """Read a whole number; a refusal of a fraction names the kind for fractions."""
     if entry.node.tag == f"{YAML_TAG}float" and not float(entry.real()).is_integer():
         fix = f"{_NOT_WHOLE} {{decimals: [0, 1], step: 0.1}}."
         raise entry.refuse("must be a whole number", given=entry.plain(), fix=fix)
@@ -36,10 +36,10 @@ def _whole(entry: YamlEntry) -> int:
 class Integers(OrderedAttribute):
     """A whole number from `low` to `high`, both included, in steps of `step`.
 
-    `otherwise` says what unexpected values count as. A value of the range: missing and unreadable cells, decimals and
-    numbers out of range or between two steps all count as that value. `"clip"`: numbers out of range count as the
-    nearest end, decimals and numbers between two steps as the next lower step; rows with a missing or unreadable cell
-    are dropped. None: every row with an unexpected value is dropped.
+    `otherwise` is for unexpected values. A value of the range: missing and unreadable cells, decimals and numbers out
+    of range or between two steps count as that value. `"clip"`: numbers out of range count as the nearest end, decimals
+    and numbers between two steps as the next lower step; rows with a missing or unreadable cell are dropped. None:
+    every row with an unexpected value is dropped.
 
     >>> Integers(17, 90).size
     74
@@ -108,7 +108,7 @@ class Integers(OrderedAttribute):
         return self.low + position * self.step
 
     def every_cell(self) -> Sequence[int]:
-        """Return all values, none of which is made before it is asked for."""
+        """Return all values lazily."""
         return range(self.low, self.low + self.size * self.step, self.step)
 
     def rank(self, operand: Value) -> Fraction | float:
@@ -252,7 +252,7 @@ class Decimals(OrderedAttribute):
 
     def value(self, position: int) -> float:
         low, _, step = self.scaled
-        return (low + position * step) / self.scale  # of two whole numbers, so it is the float next to the decimal
+        return (low + position * step) / self.scale  # of two whole numbers, so it is the nearest float
 
     def every_cell(self) -> Sequence[float]:
         low, high, step = self.scaled
@@ -264,7 +264,7 @@ class Decimals(OrderedAttribute):
 
     @property
     def unit(self) -> Fraction:
-        """What numbers are counted in: the step, or a part of it where low is no multiple of the step."""
+        """The unit of values: the step, or a part of it if low is not a multiple of the step."""
         low, _, step = self.scaled
         return Fraction(math.gcd(low, step), self.scale)
 
@@ -327,7 +327,7 @@ def _decimal(given: Any, key: str) -> Decimal:
 
 
 def _rank(value: Value, attribute: Decimals) -> Fraction | None:
-    """Return the position of a number, a fraction between two of them, or None if it is no finite number."""
+    """Return the position of a number, maybe between two positions, or None if it is not a finite number."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None

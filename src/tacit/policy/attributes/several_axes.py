@@ -231,8 +231,8 @@ _MOST_BITS: Final = 100_000  # of the number of sets
 class Items(Attribute):
     """A set of items out of a list: what was bought, clicked or visited.
 
-    `items` is how many there are (then they are called first, first + 1, ..), or their names. `at_most` bounds how
-    many items one person may have; more are dropped before anything is counted. Unknown items are ignored.
+    `items` is their number (then they are called first, first + 1, ..), or their names. `at_most` bounds the number of
+    items of one person; more are dropped before anything is counted. Unknown items are ignored.
     """
 
     items: int | tuple[Value, ...]
@@ -297,11 +297,11 @@ class Items(Attribute):
         return sets
 
     def position(self, value: Value) -> int:
-        """Refuse: a set has a position on the axis of each item, and none of its own."""
+        """Refuse: each item has an axis with a position, but the set has none."""
         raise PolicyError("must be asked item by item", given=sorted(self.positions(value)), fix="Ask for one item.")
 
     def value(self, position: int) -> Value:
-        """Refuse: a set has a position on the axis of each item, and none of its own."""
+        """Refuse: each item has an axis with a position, but the set has none."""
         raise PolicyError("must be asked item by item", given=position, fix="Ask for one item.")
 
     def canonical(self, value: Value) -> Value:
@@ -343,7 +343,7 @@ class Items(Attribute):
         return Items(self.items, first=self.first, at_most=most)
 
     def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
-        """Yield full sets, the empty one, and sets of one and two items."""
+        """Yield full sets, the empty set, and sets of one and two items."""
         most = min(self.most_items, self.count)
         yield frozenset(self.item(place) for place in range(most))
         yield frozenset()
@@ -376,7 +376,7 @@ class Items(Attribute):
         return found
 
     def axes(self, name: str) -> tuple[Axis, ...]:
-        """Return no axis: items get theirs one by one, by `item_axis`."""
+        """Return none: `item_axis` makes the axis of an item."""
         return ()
 
     def item_axis(self, name: str, position: int) -> Axis:
@@ -428,7 +428,7 @@ class Items(Attribute):
 
     @property
     def dropped(self) -> Literal["nothing"]:
-        """Which rows are left out: none, unknown items are ignored."""
+        """None: unknown items are ignored."""
         return "nothing"
 
     def words(self, value: Value) -> str:

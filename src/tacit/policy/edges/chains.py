@@ -1,9 +1,9 @@
-"""How far one record is from another in secret edges: the shortest chain of edges, and what it passes through.
+"""The shortest chain of secret edges between two records.
 
 Guarantee   A distance of k comes with a chain of k secret edges, and no shorter chain exists; infinity means that there
-            is no chain. A question that would take too long is refused, never guessed. If nothing is known, a pair at
+            is no chain. A search that would take too long is refused, never guessed. If nothing is known, a pair at
             distance k is protected at k times the epsilon; if something is known, see `Distance.keeps_known`.
-Assumes     The policy's shapes are its edges (tests hold them against the definitions, edge by edge).
+Assumes     The policy's shapes are its edges (tests compare them with the definitions, edge by edge).
 Why         Axes that no shape moves stay as they are, so predicates about them are decided first. Shapes then fall into
             groups that share no axis. An edge moves one group alone, so the distances of groups add up.
             Within a group, boxes hold all records that k edges lead to (`policy/edges/shapes.py`). A group that has
@@ -109,8 +109,8 @@ class Distance(float):
     def keeps_known(self) -> bool:
         """Whether every record of the chain adds the same to all that is known.
 
-        Then each edge of it is a pair of neighbours by itself, and the first record looks like the last at the distance
-        times the epsilon. Otherwise other people have to move along, and nothing is claimed.
+        Then each edge is a pair of neighbours, and the first record looks like the last at the distance times the
+        epsilon. Otherwise other people have to change as well, and nothing is claimed.
         """
         domain, facts = self._policy.domain, self._policy.known
         if not facts:
@@ -139,7 +139,7 @@ def distance(policy: Policy, hidden: Any, cover: Any, *, effort: int = EFFORT) -
         return Distance(policy, [a])
     if policy.has_edge(a, b):
         return Distance(policy, [a, b])
-    joins = any(absence.joins for absence in policy.absences)  # whoever is absent looks like anybody, or like nobody
+    joins = any(absence.joins for absence in policy.absences)  # absence has edges to all records, or to none
     if a is ABSENT:
         return Distance(policy)
     if joins and policy.has_edge(a, ABSENT):
@@ -156,7 +156,7 @@ def distance(policy: Policy, hidden: Any, cover: Any, *, effort: int = EFFORT) -
 
 
 def _between(policy: Policy, hidden: Any, ends: Sequence[_End], effort: int) -> Distance:
-    """Return how far it is from one record to the nearest of several boxes, without absence."""
+    """Return the distance from one record to the nearest of several ends, without absence."""
     for generous in (True, False):
         try:
             found = [_search(policy, hidden, end, effort, generous=generous) for end in ends]
@@ -178,7 +178,7 @@ def _between(policy: Policy, hidden: Any, ends: Sequence[_End], effort: int) -> 
 
 @dataclass(frozen=True)
 class _End:
-    """Where a chain may end: at one record, or wherever some axes are at certain positions."""
+    """The end of a chain: one record, or all records with some axes at certain positions."""
 
     parts: Mapping[Axis, Intervals]
     record: Any = None
@@ -255,7 +255,7 @@ def _is_real(policy: Policy, legs: Sequence[Leg]) -> bool:
 
 @dataclass(frozen=True)
 class _Reading:
-    """A shape on the axes that matter: how each moves, from which regions, and the distance that some share."""
+    """A shape on the relevant axes: their relations, the regions where edges start, and the shared distance."""
 
     relations: Mapping[Axis, Relation]
     regions: Sequence[Mapping[Axis, Intervals]]
@@ -263,7 +263,7 @@ class _Reading:
 
     @property
     def axes(self) -> set[Axis]:
-        """The axes that it moves or looks at."""
+        """The axes that it changes or tests."""
         return set(self.relations).union(*self.regions)
 
     @property
@@ -331,7 +331,7 @@ def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bo
 
 
 def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
-    """Go through the axes that matter: all fixed ones, and those of items that somebody has or a shape mentions."""
+    """Go through the relevant axes: all fixed ones, and those of items in a record or in a shape."""
     domain = policy.domain
     for (name, attribute), value in zip(domain.attributes, hidden, strict=True):
         if not attribute.is_set:

@@ -65,7 +65,7 @@ class Intervals:
         for one, rest in ((self, other), (other, self)):
             if len(one.parts) == 1 and rest.parts and one.lowest <= rest.lowest and rest.highest <= one.highest:
                 return rest
-        # both are sorted: one walk along the two, whichever part ends first is done with
+        # both are sorted: go along the two, and leave the part that ends first
         found: list[tuple[int, int]] = []
         left, right = 0, 0
         while left < len(self.parts) and right < len(other.parts):
@@ -73,7 +73,7 @@ class Intervals:
             if max(a, c) <= min(b, d):
                 found.append((max(a, c), min(b, d)))
             left, right = (left + 1, right) if b < d else (left, right + 1)
-        return Intervals(tuple(found))  # what lies between parts is missing in one of the two: they do not touch
+        return Intervals(tuple(found))  # between two of these parts, one of the sets has a gap: they do not touch
 
     def __or__(self, other: Intervals) -> Intervals:
         return Intervals.of(self.parts + other.parts)
@@ -128,10 +128,10 @@ class Intervals:
         )
 
     def minus(self, other: Intervals, low: int, high: int) -> Intervals:
-        """Return the differences `a - b` of a position here and one there, as far as they lie from low to high.
+        """Return the differences `a - b` of a position here and a position in `other`, from low to high.
 
-        All of them exactly where the sets have few parts or lie close together. Otherwise a set that holds them all:
-        its ends, zero and what is nearest to zero are exact, gaps further out are filled.
+        The result is exact if the sets have few parts or are close together. Otherwise it contains all differences: its
+        ends, zero and the differences nearest to zero are exact, other gaps are filled.
 
         >>> Intervals.of([(4, 5)]).minus(Intervals.of([(0, 1), (9, 9)]), -9, 9).parts
         ((-5, -4), (3, 5))

@@ -1,7 +1,7 @@
 """How the position on one axis may change from `hidden` to `cover` along an edge.
 
-A relation answers with sets of positions and of differences, in closed form, so that an axis with 10^12 positions costs
-no more than one with two. Where a set of positions is given, positions beyond the axis are in none of them.
+A relation computes sets of positions and of differences in closed form, so that an axis with 10^12 positions costs no
+more than one with two. No set that is passed to it has positions beyond the axis.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Relation(ABC):
 
     @property
     def can_move(self) -> bool:
-        """Whether it may change a position; if not, it lets every position stay and does nothing else."""
+        """Whether it may change a position; if not, it allows every position to stay, and nothing else."""
         return True
 
     def farthest(self, hidden: Intervals, cover: Intervals) -> int:
@@ -55,7 +55,7 @@ class Relation(ABC):
         return max(map(abs, self.differences(hidden, cover).ends), default=0)
 
     def limited(self, reach: int) -> Relation:
-        """Return the moves that are left by a shared distance, of which so many positions are left on this axis."""
+        """Return the moves by at most so many positions, which a shared distance allows on this axis."""
         return self
 
     # ---- all that it allows ----
@@ -84,11 +84,11 @@ class Relation(ABC):
     # ---- where something begins or ends ----
 
     def told_apart(self, size: int) -> tuple[Intervals, ...]:
-        """Return the sets of positions that decide, by who is in them, whether edges begin or lead there."""
+        """Return the sets of positions on which it depends whether an edge starts or ends at a position."""
         return ()
 
     def telling(self, size: int) -> tuple[list[int], list[int]]:
-        """Return positions at which something begins or ends, and lengths of moves that are worth trying."""
+        """Return positions where sets start or end, and lengths of moves, for audits to try."""
         return [], []
 
     @property

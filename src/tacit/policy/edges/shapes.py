@@ -100,7 +100,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Absence:
-    """Edges between people and not being in the data: whoever `only_from` picks leaves; with `joins`, anybody joins."""
+    """Edges to absence from the records that satisfy `only_from`; with `joins`, also from absence to every record."""
 
     only_from: Test | None = None
     joins: bool = True
@@ -121,12 +121,12 @@ class EdgeShape:
     any_elsewhere: bool = False
 
     def __post_init__(self) -> None:
-        # a policy keeps its shapes, and nobody may take an edge out of them
+        # read-only, because a policy keeps its shapes
         object.__setattr__(self, "relations", MappingProxyType(dict(self.relations)))
         object.__setattr__(self, "items", MappingProxyType(dict(self.items)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # copies are made anew: what shows a mapping read-only cannot be copied itself
+        # a mapping proxy cannot be copied
         return EdgeShape, (dict(self.relations), dict(self.items), self.metric, self.only_from, self.any_elsewhere)
 
     def only_for(self, test: Test) -> EdgeShape:
@@ -135,7 +135,7 @@ class EdgeShape:
         return EdgeShape(self.relations, self.items, self.metric, both, self.any_elsewhere)
 
     def relation(self, axis: Axis) -> Relation:
-        """Return how an axis may move. An item that has its share of a distance moves if that is 1 or more."""
+        """Return how an axis may change. An item within a shared distance changes if that is 1 or more."""
         if axis.item is not None:
             moves = self.item_moves(axis.attribute)
             if self.metric is not None and axis.attribute in self.items and moves.exactly is None:
@@ -328,7 +328,7 @@ def listed_legs(moves: Sequence[BoxMove], start: Places, end: Box) -> list[Leg] 
     axes = list(start)
     leading: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[BoxMove, list[list[int]]]]]] = {}
     for move in moves:
-        assert move.listed is not None  # noqa: S101 - who calls this has asked `are_listed`
+        assert move.listed is not None  # noqa: S101 - callers check `are_listed`
         begin, box = move.listed
         places = tuple(axes.index(axis) for axis in begin)
         ends = [[at for low, high in part for at in range(low, high + 1)] for part in box.values()]
