@@ -1,6 +1,6 @@
 """Randomised response of single people, who need trust nobody: Warner's and Mangat's, for a yes/no secret.
 
-Guarantee   Of one person's answer, with yes the secret: for every set O of answers,
+Guarantee   For one person's answer, where yes is the secret: for every set O of answers,
             Pr[M(yes) in O] <= exp(epsilon) * Pr[M(no) in O]; under Warner's also with yes and no exchanged.
 Assumes     People follow the rule and draw their own coins; here they are drawn for tests, simulations and for those
             who hold true answers and want to give them away.
@@ -68,7 +68,7 @@ class RandomisedResponse(ABC):
         return f"{type(self).__name__.lower()}(epsilon {shown(self.epsilon)})"
 
     def estimate(self, yes: int, *, people: int, level: float = 0.95) -> People:
-        """Return about how many of these people have the secret, of whom so many said yes."""
+        """Estimate how many of these people have the secret, from how many said yes."""
         if not 0 <= yes <= people or not people or not 0 < level < 1:
             raise PlanError(
                 "must be from 0 to the number of people, and the level between 0 and 1",
@@ -79,21 +79,20 @@ class RandomisedResponse(ABC):
         tail = (1 - level) / 2
         low = 0.0 if not yes else float(betaincinv(yes, people - yes + 1, tail))
         high = 1.0 if yes == people else float(betaincinv(yes + 1, people - yes, 1 - tail))
-        said = self.law(truth=False)[True], self.law(truth=True)[True]
+        without, having = self.law(truth=False)[True], self.law(truth=True)[True]
 
-        def having(share: float) -> float:
-            return people * (share - said[0]) / (said[1] - said[0])
+        def with_secret(share: float) -> float:
+            return people * (share - without) / (having - without)
 
-        value = having(yes / people)
-        ends = (min(max(having(end), 0.0), float(people)) for end in (low, high))
-        lower, upper = ends
+        value = with_secret(yes / people)
+        lower, upper = (min(max(with_secret(end), 0.0), float(people)) for end in (low, high))
         return People(value, min(lower, value), max(upper, value))
 
     def deviation(self, having: int, *, people: int) -> float:
-        """Return the standard deviation of the estimate where so many people have the secret."""
-        said = self.law(truth=False)[True], self.law(truth=True)[True]
-        variance = having * said[1] * (1 - said[1]) + (people - having) * said[0] * (1 - said[0])
-        return math.sqrt(variance) / (said[1] - said[0])
+        """Return the standard deviation of the estimate where this number of people have the secret."""
+        no, yes = self.law(truth=False)[True], self.law(truth=True)[True]
+        variance = having * yes * (1 - yes) + (people - having) * no * (1 - no)
+        return math.sqrt(variance) / (yes - no)
 
 
 @dataclass(frozen=True)
@@ -102,11 +101,9 @@ class Warner(RandomisedResponse):
 
     @property
     def lie(self) -> float:
-        """The probability of a lie."""
         return 1 / (1 + math.exp(float(self.epsilon)))
 
     def law(self, truth: bool) -> dict[bool, float]:  # noqa: FBT001
-        """Return the law of an answer."""
         return {truth: 1 - self.lie, not truth: self.lie}
 
     def answers(self, truths: Sequence[bool] | Bools) -> Bools:
@@ -126,11 +123,9 @@ class Mangat(RandomisedResponse):
 
     @property
     def lie(self) -> float:
-        """The probability that somebody without the secret says yes."""
         return math.exp(-float(self.epsilon))
 
     def law(self, truth: bool) -> dict[bool, float]:  # noqa: FBT001
-        """Return the law of an answer."""
         return {True: 1.0, False: 0.0} if truth else {True: self.lie, False: 1 - self.lie}
 
     def answers(self, truths: Sequence[bool] | Bools) -> Bools:

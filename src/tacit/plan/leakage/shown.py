@@ -14,11 +14,11 @@ _FINE: Final = 10**12
 
 @dataclass(frozen=True)
 class Shown:
-    """An attribute that an application is shown, as it is or not at all, at the epsilon of its coin.
+    """An attribute that an application is shown, unchanged or not at all, at the epsilon of its coin.
 
-    `line` names coins that are remembered: asking again on the same line shows what the largest epsilon shows, and
-    attributes on one line share their coins. Where it is empty, each asking tosses a coin of its own. An empty
-    `application` stands for everybody. What no secret edge changes `is_public`, and is shown for certain.
+    `line` names coins that are remembered: repeated questions on the same line show what the largest epsilon shows, and
+    attributes on one line share their coins. If it is empty, each question tosses a new coin. An empty `application`
+    is everybody. What no secret edge changes `is_public`, and is certainly shown.
     """
 
     application: str
@@ -33,9 +33,9 @@ class Shown:
 
 @dataclass
 class ShownSoFar:
-    """What was shown so far: the epsilon that each application has reached for each attribute, in order of asking.
+    """What was shown so far: the epsilon that each application has reached for each attribute, in order of questions.
 
-    `lines` is what was shown along each line of an application, and `public` what was shown as public alone.
+    `lines` is what was shown along each line of an application, `public` what was shown only as public.
     """
 
     reached: dict[tuple[str, str], Fraction] = field(default_factory=dict)
@@ -69,10 +69,10 @@ class ShownSoFar:
 
 
 def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
-    """Return the epsilon that each application has reached for each attribute, in the order in which they asked.
+    """Return the epsilon that each application has reached for each attribute, in order of questions.
 
-    Coins of different lines are independent, so that a value stays hidden on all of them with the product of the
-    chances: epsilons add up. On one line the largest counts, since its coins are remembered.
+    Coins of different lines are independent, so that a value is hidden on all of them with the product of the chances:
+    epsilons add up. On one line the largest counts, since its coins are remembered.
 
     >>> first = Shown("lighting", "arrival", Fraction(1, 2), "a")
     >>> again = Shown("lighting", "arrival", Fraction(3, 4), "a")
@@ -86,10 +86,10 @@ def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
 
 
 def apart(epsilon: Fraction, attributes: int) -> Fraction:
-    """Return an epsilon for coins of their own that show no less of some attributes than one coin for all of them.
+    """Return an epsilon at which separate coins show no less of some attributes than one coin for all of them.
 
-    One coin shows all of them with probability u, or none. Coins of their own that each show with the root of u show
-    all of them together with probability u; whoever sees these can forget the rest. So these tell no less. Rounded up.
+    One coin shows all of them with probability u, or none. Separate coins that each show with the root of u show all of
+    them together with probability u, and who sees more can ignore it. So they show no less. Rounded up.
 
     >>> apart(Fraction(1, 2), 1), round(float(apart(Fraction(1, 2), 2)), 6)
     (Fraction(1, 2), 0.986905)

@@ -7,15 +7,15 @@ somebody estimates F'. The value is hidden well enough if F' is wrong by more th
     together  Pr[|F' - f| > lambda f] > delta                                       (what publications promise)
 
 `chernoff` takes Chernoff's bound for the lower tail, as the thesis does: an upper bound on the probability of an error,
-so it calls groups private that are not. `exact` adds up the sum of two binomials that the tail is; its terms beyond 8.5
-standard deviations, less than 1e-15, are left out. The exact tail does not fall steadily with the size.
+so it calls groups private that are not. `exact` sums the tail of two binomials; its terms beyond 8.5 standard
+deviations, less than 1e-15, are left out. The exact tail does not fall steadily with the size.
 
 Guarantee   `is_private` decides each (count, size) by the stated probability, up to rounding of 1e-12.
 Assumes     Each record keeps its value with probability `retention`, else gets one of `values` uniformly, by itself.
 Why         The perturbed count is Bin(count, p + (1-p)/m) + Bin(size - count, (1-p)/m), and F' is that count, moved
             and divided (Lemma 3), so an error beyond lambda f is a count beyond an exact rational threshold. Two
-            shortcuts only skip what they prove: Chernoff's bound below delta means that the exact tail is; the normal
-            tail is within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
+            shortcuts skip only what they prove: with Chernoff's bound the exact tail is below delta; the normal tail is
+            within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Definition 8, Corollary 5, Eq 4.9.
             Shevtsova, An improvement of convergence rate estimates in the Lyapunov theorem, 2010.
 Checked by  tests/unit/publish/test_criterion.py.
@@ -106,11 +106,11 @@ class Channel:
 
     @property
     def parts(self) -> list[Channel]:
-        """How the values of each column are perturbed, and the combinations of some: what a criterion must hold for.
+        """How the values of each column and of combinations are perturbed; each part must keep a criterion.
 
         A value of some columns is a set of combinations. A record that has one of them shows one of them with
         probability p + (1-p)/m, where m is the number of values of these columns, and any other record with (1-p)/m: as
-        if these columns were all there is.
+        if there were no other columns.
 
         >>> [part.values for part in Channel(Fraction(1, 2), 24, (2, 3, 4)).parts]
         [24, 12, 8, 6, 4, 3, 2]
@@ -134,7 +134,7 @@ def coin_variance(count: npt.ArrayLike, size: npt.ArrayLike, retention: npt.Arra
 
 @dataclass(frozen=True)
 class Criterion:
-    """How often an estimate must be how wrong, and how that is decided."""
+    """An error, how often an estimate must exceed it, and how that is decided."""
 
     lam: Fraction
     delta: Fraction
@@ -174,7 +174,7 @@ class Criterion:
 def largest_count(size: int, channel: Channel, bound: Fraction) -> int:
     """Return the largest count that a value may have in a group, if no frequency is above a public bound.
 
-    Some value has its share of the group, whatever the bound says: of a single person, the whole.
+    Some value has at least the mean count, whatever the bound is: of a single person, the whole.
 
     >>> [largest_count(size, Channel(Fraction(1, 2), 3), Fraction(2, 5)) for size in (1, 4, 10)]
     [1, 2, 4]
@@ -183,7 +183,7 @@ def largest_count(size: int, channel: Channel, bound: Fraction) -> int:
 
 
 def not_prevented(asked: Criterion) -> list[str]:
-    """Say what a table does not prevent that satisfies a criterion."""
+    """Return what a table that keeps a criterion does not prevent."""
     lam = shown(asked.lam)
     return [
         "who knows a good estimate of a group's frequencies from elsewhere needs no table: often the rate among all "
@@ -318,10 +318,7 @@ def _more_than(k: Ints, n: Ints, p: Floats) -> Floats:
 
 
 def is_private(count: npt.ArrayLike, size: npt.ArrayLike, channel: Channel, criterion: Criterion) -> Bools:
-    """Say of each pair whether the criterion holds; where nobody has the value there is nothing to find out.
-
-    Each distinct pair is decided once.
-    """
+    """Say of each pair whether the criterion holds; it does where nobody has the value."""
     have, many = np.broadcast_arrays(np.asarray(count, np.int64), np.asarray(size, np.int64))
     keys = (many.ravel().astype(np.uint64) << np.uint64(32)) | have.ravel().astype(np.uint64)
     distinct, which = np.unique(keys, return_inverse=True)

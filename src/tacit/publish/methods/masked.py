@@ -1,4 +1,4 @@
-"""Masked private counts: counts that are private already, each hidden once more by noise that grows with it.
+"""Masked private counts: private counts, each of which is also hidden by noise that grows with it.
 
 Guarantee   Epsilon for every edge between two records that agree in the public columns, against anybody. And the
             (lambda, delta) criterion, for every count and every frequency: the published count, and every multiple of
@@ -94,9 +94,9 @@ def kappa_for(lam: Fraction, delta: Fraction) -> float:
 def extra_for(lam: Fraction, delta: Fraction) -> float:
     """Return what is added to the deviation of every mask, in records, since coins and parts are whole.
 
-    With s = kappa w + extra, what is asked for is s >= k(s) w, where k(s) is the least relative deviation of a normal
-    mask that leaves room for 1.5 / s: so extra >= s (1 - kappa / k(s)) for every s that occurs. k falls with s, so the
-    right end of a small interval and the k of its left end bound all in between.
+    With s = kappa w + extra, s >= k(s) w is needed, where k(s) is the least relative deviation of a normal mask that
+    leaves room for 1.5 / s: so extra >= s (1 - kappa / k(s)) for every s that occurs. k falls with s, so the right end
+    of a small interval and the k of its left end bound all in between.
 
     >>> 0.03 < extra_for(Fraction(3, 10), Fraction(3, 10)) < 0.07
     True
@@ -124,8 +124,8 @@ def largest_delta(lam: Fraction) -> Fraction:
 def best_multiple(kappa: Any, lam: float) -> Any:
     """Return how often the best multiple a of a masked count is within lam of the count, for a normal mask.
 
-    With w = 1 / (a kappa) that is Phi((1 + lam) w - 1 / kappa) - Phi((1 - lam) w - 1 / kappa). It rises with w and then
-    falls; on top, w (w - 1 / kappa) = ln((1 + lam) / (1 - lam)) / (2 lam). It falls with kappa, but not to nothing.
+    With w = 1 / (a kappa) that is Phi((1 + lam) w - 1 / kappa) - Phi((1 - lam) w - 1 / kappa). It rises with w up to
+    w (w - 1 / kappa) = ln((1 + lam) / (1 - lam)) / (2 lam), and then falls. It falls with kappa, but not to 0.
     """
     narrow, bend = 1 / kappa, (np.log1p(lam) - np.log1p(-lam)) / lam
     w = (narrow + np.sqrt(narrow**2 + 2 * bend)) / 2
@@ -133,7 +133,7 @@ def best_multiple(kappa: Any, lam: float) -> Any:
 
 
 def _least(allowed: Floats, lam: float) -> Floats:
-    """Return the least kappa at which the best multiple is right no oftener than is allowed; infinite if none is."""
+    """Return the least kappa at which the best multiple is right at most as often as `allowed`; infinite if none is."""
     low, high = np.full(allowed.shape, 1e-9), np.full(allowed.shape, 1e9)
     none = best_multiple(high, lam) > allowed
     for _ in range(2 * _STEPS):
@@ -143,16 +143,20 @@ def _least(allowed: Floats, lam: float) -> Floats:
     return np.where(none, np.inf, high)
 
 
-_CLEAR: Final = 4.0  # deviations of the noise by which a count is told from it
-_MOST: Final = 0.8  # of the others of a group must be told from the noise, or they share no mask
+_CLEAR: Final = 4.0  # deviations of the noise: a larger count is clear of it
+_MOST: Final = 0.8  # of the others of a group must be clear of the noise, or they share no mask
+SHARED_ONLY_IN_THE_LIMIT: Final = (
+    "that is proved for every count, but for those that share the mask of a far larger one {place}: there it is the "
+    "limit of large counts"
+)
 
 
 @dataclass(frozen=True)
 class MaskLayout:
     """How the masks of groups are laid out: a row for each group.
 
-    `need` are the variances that values need, `top` is the largest value, whose square outweighs the others if `alone`
-    is set; these share one mask with `weights` if `shared` is set, else they are wider, `most` in all.
+    `need` are the variances that values need, `top` is the largest value, `alone` says that its square outweighs the
+    others. Then these share one mask if `shared` is set; else theirs are wider, with the variance `most` in all.
     """
 
     need: Floats
@@ -163,7 +167,7 @@ class MaskLayout:
 
     @property
     def missing(self) -> Floats:
-        """What the masks of the others lack, together, of what hides the largest count; where they share a mask."""
+        """The variance that the masks of the others lack to hide the largest count, where they share a mask."""
         rows = np.arange(len(self.top))
         own = self.need[rows, self.top]
         return np.where(self.shared, np.maximum(2 * own - self.need.sum(axis=1), 0.0), 0.0)
@@ -201,10 +205,7 @@ class Masked(PromisingMethod):
         return self.kappa * wide + extra_for(self.criterion.lam, self.criterion.delta)
 
     def check(self) -> None:
-        """Refuse a criterion that masks do not follow, and what no mask can give.
-
-        Of the latter the multiple 0, or a wide enough guess, would be right too often.
-        """
+        """Refuse a criterion that masks do not follow, or that no mask keeps."""
         if self.criterion.how != "exact":
             raise PlanError(
                 "must be exact for masked counts, whose masks do not follow a bound on the chance of an error",
@@ -230,7 +231,6 @@ class Masked(PromisingMethod):
             )
 
     def draw(self, counts: Ints) -> Ints:
-        """Return masked counts, whole numbers of parts that add up to the size of their group."""
         sizes = counts.sum(axis=1)
         if self.channel.values == 2:
             first = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
@@ -270,7 +270,7 @@ class Masked(PromisingMethod):
 
     @property
     def clear(self) -> float:
-        """The size of a count that is told from the noise of none."""
+        """The least count that is clear of the noise."""
         return _CLEAR * float(np.sqrt(self.noise_variance + self.kappa**2))
 
     @property
@@ -279,7 +279,7 @@ class Masked(PromisingMethod):
         return self.noise.variance()
 
     def told(self, counts: Floats) -> Floats:
-        """Return which part of each count is told from the noise."""
+        """Return the part of each count that is clear of the noise."""
         there = np.maximum(counts, 0.0)
         return np.asarray(there**3 / (there**2 + self.clear**2))
 
@@ -309,8 +309,7 @@ class Masked(PromisingMethod):
         return np.maximum(self.deviations(sizes) ** 2, own)
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        """Return the masked counts: they have nearly no bias."""
-        return np.asarray(published / PARTS)
+        return np.asarray(published / PARTS)  # nearly no bias
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         moved_by = 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
@@ -350,12 +349,8 @@ class Masked(PromisingMethod):
         return np.where(layout.alone[:, None, None], beside, even)
 
     def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
-        """Return about the variance of masked counts, or more; true counts are unknown, and which one is the largest.
-
-        A square of a published count holds its own variance, so squares are not too small on average. A group with a
-        count below zero that noise does not explain has masks that are wider than their counts: there the squares
-        themselves are taken.
-        """
+        # Squares of published counts include their variance, so they are not too small on average. A group with a count
+        # below zero that noise does not explain has masks that are wider than their counts: there squares are taken.
         base = self.variances(estimates, sizes)
         if self.channel.values == 2:
             return base
@@ -367,20 +362,13 @@ class Masked(PromisingMethod):
 
     @property
     def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return [
-            *not_prevented(self.criterion),
-            *(
-                []
-                if self.channel.values == 2
-                else [
-                    "how far the counts of a group are apart tells whether one value outweighs all others together, of "
-                    "which each has a few records only",
-                    "who knows how some values of a group relate to each other, for instance that they are equally "
-                    "frequent, may average their counts, and what is left of the group is then known better as well",
-                ]
-            ),
+        several = [
+            "how far the counts of a group are apart tells whether one value outweighs all others together, of which "
+            "each has a few records only",
+            "who knows how some values of a group relate to each other, for instance that they are equally frequent, "
+            "may average their counts, and what is left of the group is then known better as well",
         ]
+        return [*not_prevented(self.criterion), *(several if self.channel.values > 2 else [])]
 
     def words(self) -> list[str]:
         return [
@@ -388,14 +376,7 @@ class Masked(PromisingMethod):
             "times each count; scales of masks are secret, masks of groups are independent",
             f"the published count and every multiple of it: the chance of an error above {shown(self.criterion.lam)} "
             f"times the true count is at least {shown(self.criterion.delta)}, whatever is known about other groups",
-            *(
-                []
-                if self.channel.values == 2
-                else [
-                    "that is proved for every count, but for those that share the mask of a far larger one in their "
-                    "group: there it is the limit of large counts"
-                ]
-            ),
+            *([SHARED_ONLY_IN_THE_LIMIT.format(place="in their group")] if self.channel.values > 2 else []),
         ]
 
 
@@ -409,10 +390,7 @@ def _of(layout: MaskLayout, rows: Ints) -> MaskLayout:
 
 
 def _summing_to_zero(need: Floats, top: Ints) -> Floats:
-    """Return masks in parts that add up to zero in each group, of which each has the variance that is needed.
-
-    What is over in a sum of independent masks is given back in proportion to their variances.
-    """
+    """Return masks in parts with the needed variances that add up to zero in each group."""
     variances = balanced(need, top)
     raw = masks(np.sqrt(variances))
     shares = variances / np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
@@ -420,11 +398,11 @@ def _summing_to_zero(need: Floats, top: Ints) -> Floats:
 
 
 def balanced(need: Floats, top: Ints) -> Floats:
-    """Return the variances of masks of which, after what is over is given back, what is needed is left.
+    """Return the variances of masks that have the needed variances after their sum is taken off.
 
-    Let q be the variance that a value needs and T that of its mask. After what is over in the sum, with variance A, is
-    given back in proportion to T, T (A - T) / A is left of it: T follows from A by a quadratic equation, and A by
-    bisection from the sum of all T.
+    Let q be the variance that a value needs and T that of its mask. After the sum, with variance A, is taken off in
+    proportion to T, T (A - T) / A is left: T follows from A by a quadratic equation, and A by bisection from the sum of
+    all T.
     """
     rows = np.arange(len(top))
     least = 4 * need.max(axis=1)
@@ -434,7 +412,7 @@ def balanced(need: Floats, top: Ints) -> Floats:
         return np.asarray(a / 2 * (1 - np.sqrt(np.maximum(1 - 4 * need / a, 0))))
 
     def missing(total: Floats) -> Floats:
-        """Return how far the masks fall short of their sum; the largest one may be the larger of its two roots."""
+        # the largest mask may be the larger of its two roots
         parts = small(total)
         own = parts[rows, top]
         rest = parts.sum(axis=1) - own

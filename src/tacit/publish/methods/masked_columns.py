@@ -54,7 +54,7 @@ from tacit.noise.draws import uniform_below
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel
-from tacit.publish.methods.masked import PARTS, Masked, moved
+from tacit.publish.methods.masked import PARTS, SHARED_ONLY_IN_THE_LIMIT, Masked, moved
 
 FINE: Final = 1 << 20  # parts of a record: sums of many are rounded by less than a part of a mask
 _FRACTIONS: Final = 1 << 32  # of a record: far finer than what is published
@@ -252,6 +252,5 @@ class MaskedColumns(Masked):
             "combinations within one value of a column, and every multiple of it: the chance of an error above "
             f"{shown(self.criterion.lam)} times the true count is at least {shown(self.criterion.delta)}, however the "
             "columns depend on each other, whatever is known about other groups",
-            "that is proved for every count, but for those that share the mask of a far larger one of their column: "
-            "there it is the limit of large counts",
+            SHARED_ONLY_IN_THE_LIMIT.format(place="of their column"),
         ]
