@@ -227,7 +227,7 @@ def test_lines_cost_what_they_rise_by():
     plan = both.plan(policy, Fraction(1))
     assert plan.each == Fraction(1, 2)
     assert plan.cost({}) == 1
-    assert plan.cost(plan.lines_asked) == 0
+    assert plan.cost(plan.coin_lines) == 0
     alone = one.plan(policy, Fraction(1))
-    assert plan.cost(alone.lines_asked) == Fraction(1, 2)  # of arrival, more was paid already
-    assert alone.cost(plan.lines_asked) == Fraction(1, 2)
+    assert plan.cost(alone.coin_lines) == Fraction(1, 2)  # of arrival, more was paid already
+    assert alone.cost(plan.coin_lines) == Fraction(1, 2)

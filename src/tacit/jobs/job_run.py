@@ -68,13 +68,13 @@ def plan_job(job: Job) -> JobPlan:
     left = start = remaining(job)
     planner, plans = plan_releases(job)
     reached: Mapping[str, Fraction] = {}
-    if lines := [line for plan in plans.values() for line in plan.lines_asked]:
+    if lines := [line for plan in plans.values() for line in plan.coin_lines]:
         with _purse(job) as purse:
             reached = {} if purse is None else purse.reached(lines)
     found = {}
     for name, plan in plans.items():
         left -= plan.cost(reached)
-        reached = {**reached, **{line: max(at, reached.get(line, at)) for line, at in plan.lines_asked.items()}}
+        reached = {**reached, **{line: max(at, reached.get(line, at)) for line, at in plan.coin_lines.items()}}
         found[name] = explain(plan, remaining=left)
     return JobPlan(job, planner, found, start - left)
 

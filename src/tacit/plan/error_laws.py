@@ -158,7 +158,7 @@ def spread_of(plan: LinearPlan) -> AnySpread:
     if plan.noise is None:
         return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
     if plan.line is not None:
-        return spread_of_runs(plan, *plan.line.asked.runs(plan.policy.domain))
+        return spread_of_runs(plan, *plan.line.query.runs(plan.policy.domain))
     return _by_entry(plan)
 
 

@@ -162,7 +162,7 @@ def expected_variance(plan: LinearPlan) -> float:
     if plan.line is not None:
         errors = plan.line_errors
         if errors is not None:
-            return mean_over(errors, plan.line.asked.workload(domain))
+            return mean_over(errors, plan.line.query.workload(domain))
         # entries that depend on each other: their sums are not predicted, so a way that adds them up is not taken
         return noise.variance() * (1 - _share_of(plan.fixed)) if plan.query is base else math.inf
     if plan.sides is None or noise.is_joint:

@@ -226,7 +226,7 @@ class Purse:
         `opening` asks as well what a session would refuse that is opened for them: its policy, and its limits.
         """
         found, ledger = Refusals(), self.ledger
-        lines = [line for plan in plans for line in plan.lines_asked]
+        lines = [line for plan in plans for line in plan.coin_lines]
         coins = self._coins_so_far(lines) if lines else None
         if ledger is not None and opening and any(one.dataset == self._dataset for one in ledger.accounts()):
             with found.kept("policy", LedgerError):

@@ -149,7 +149,7 @@ class Session:
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
-        cost = plan.cost(self._purse.reached(plan.lines_asked) if plan.lines_asked else {})
+        cost = plan.cost(self._purse.reached(plan.coin_lines) if plan.coin_lines else {})
         refused = self._purse.refusals([plan])
         words = refused.words("leakage"), refused.words("files")
         explanation = Explanation(plan, self.remaining - cost, *words, notebook_cell() if show else None)
@@ -246,11 +246,11 @@ class Session:
             self._check(plan)
         shows = self._purse.leakage.of(plans)
         if pay is None:
-            due = [Due(str(plan.query), plan.cost, plan.lines_asked) for plan in plans]
+            due = [Due(str(plan.query), plan.cost, plan.coin_lines) for plan in plans]
             paid = self._purse.pay(due, run=run, job=job, shows=shows)
             receipts = paid.receipts
         else:
-            lines = [line for plan in plans for line in plan.lines_asked]
+            lines = [line for plan in plans for line in plan.coin_lines]
 
             def charge(costs: Costs) -> Sequence[Receipt | None]:
                 nonlocal paid
@@ -274,7 +274,7 @@ class Session:
             except DataRefused:  # all that was reserved with it waits for the same rows
                 self._purse.were_not_shown(paid)
                 raise
-        self._purse.were_shown(paid, plan.lines_asked)
+        self._purse.were_shown(paid, plan.coin_lines)
         promise = self._certified(record.done, receipt, part_of)
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 

@@ -110,7 +110,7 @@ def test_what_somebody_else_wrote_is_refused_before_anything_is_charged(path, ed
 
 def test_lines_that_moved_meanwhile_are_not_raised(path):
     asked = session(path)
-    (line,) = asked.plan(QUESTION, 1).lines_asked
+    (line,) = asked.plan(QUESTION, 1).coin_lines
     ledger = tc.Ledger(path)
     before = ledger.coins(dataset="clinic", lines=[line])
     asked.release(QUESTION, epsilon=1)

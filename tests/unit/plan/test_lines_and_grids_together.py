@@ -85,7 +85,7 @@ def test_tables_that_need_too_much_noise_one_by_one_share_theirs():
 @pytest.mark.parametrize("size", [8, 74])
 def test_shares_of_a_drawn_tree_add_up_to_epsilon(secrets, presence, size):
     policy = tc.Policy(tc.Domain({"a": tc.Integers(0, size - 1)}), secrets, presence=presence)
-    drawn = tc.explain(tc.ranges("a", "all"), policy, 0.5).plan.drawn
+    drawn = tc.explain(tc.ranges("a", "all"), policy, 0.5).plan.drawing
     shares = [int(re.search(r"(\d+)% of epsilon", line)[1]) for line in drawn]
     assert sum(shares) == pytest.approx(100, abs=len(shares))
 

@@ -32,7 +32,7 @@ def test_attributes_of_equal_shape_have_coins_of_their_own() -> None:
     with tc.noise.replayed(tc.noise.Keystream(key=b"coins of two attributes, a unit.")):
         record = tc.Session(POLICY, ROWS, 5).release(BOTH, epsilon=1)
     shown = record.frame["arrival"].notna(), record.frame["leaving"].notna()
-    assert len(record.plan.lines_asked) == 2
+    assert len(record.plan.coin_lines) == 2
     # each is shown with probability u = 1 - exp(-1/2); independent coins agree with u^2 + (1 - u)^2, 0.52
     kept = -math.expm1(-1 / 2)
     agree = kept**2 + (1 - kept) ** 2
@@ -71,7 +71,7 @@ def test_another_policy_has_other_coins_and_pays_for_them(tmp_path: Path) -> Non
         record = session.release(question, epsilon=1)
         assert session.remaining == left
         frames.append(record.frame)
-        lines.append(set(record.plan.lines_asked))
+        lines.append(set(record.plan.coin_lines))
     assert frames[0].equals(frames[2])
     assert not frames[0].equals(frames[1])
     assert not lines[0] & lines[1]

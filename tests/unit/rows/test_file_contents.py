@@ -164,7 +164,7 @@ def test_of_two_processes_one_says_what_a_file_holds(ledger, tmp_path):
     write(file, rows())
     tc.Ledger(ledger).grant(dataset="d", epsilon=9)
     session = tc.Session(POLICY, file, ledger=ledger, dataset="d")
-    lines = list(session.plan(asked(), 1).lines_asked)
+    lines = list(session.plan(asked(), 1).coin_lines)
     opened, source = tc.Ledger(ledger), repr([str(file.resolve())])
     before = opened.coins(dataset="d", lines=lines, source=source)
     kept = before.contents_now(FileContents([str(file)]), lines)
@@ -304,7 +304,7 @@ def test_of_two_processes_none_shows_what_the_other_took_back_nor_takes_back_wha
     write(file, rows())
     session = tc.Session(POLICY, file, budget=9, ledger=ledger, dataset="d")
     plan, source = session.plan(asked(), 1), repr([str(file.resolve())])
-    other, lines = tc.Ledger(ledger), list(plan.lines_asked)
+    other, lines = tc.Ledger(ledger), list(plan.coin_lines)
 
     def its_kept():
         before = other.coins(dataset="d", lines=lines, source=source)

@@ -89,7 +89,7 @@ class _CoinPlan:
                 gone.update(rule.names)
         if self._plan.is_whole and gone:
             return None
-        return tuple(None if name in gone else values[name] for name in self._plan.told)
+        return tuple(None if name in gone else values[name] for name in self._plan.hideable)
 
 
 def claimed(*plans: RecordsPlan) -> Fraction:
@@ -98,7 +98,7 @@ def claimed(*plans: RecordsPlan) -> Fraction:
     total = Fraction(0)
     for plan in plans:
         total += plan.cost(reached)
-        for line, at in plan.lines_asked.items():
+        for line, at in plan.coin_lines.items():
             reached[line] = max(at, reached.get(line, at))
     return total
 
@@ -154,8 +154,8 @@ def _codes(record: Any, plan: RecordsPlan, size: int) -> npt.NDArray[np.int64]:
     """Return the positions that a record shows of each row, in the order of their names."""
     found, domain = record.columns(), plan.policy.domain
     rows = np.array(list(found[plan.naming[0]]), dtype=np.int64)
-    codes = np.full((size, len(plan.told)), MISSING, dtype=np.int64)
-    for place, name in enumerate(plan.told):
+    codes = np.full((size, len(plan.hideable)), MISSING, dtype=np.int64)
+    for place, name in enumerate(plan.hideable):
         cells = found[name]
         of_entry = [MISSING if entry is None else domain[name].position(entry) for entry in cells.values]
         codes[rows, place] = np.array(of_entry, dtype=np.int64)[cells.which]
@@ -175,7 +175,7 @@ def _drawn(plan: RecordsPlan, record: Any, size: int, secrets: dict[str, bytes])
         for name in rule.names:
             cells[name] = np.where(is_shown, cells[name], MISSING)
         missing |= ~is_shown
-    made = np.stack([cells[name] for name in plan.told], axis=1)
+    made = np.stack([cells[name] for name in plan.hideable], axis=1)
     return np.where(missing[:, None], MISSING, made) if plan.is_whole else made
 
 

@@ -1,7 +1,7 @@
-"""Questions whose answers follow from releases of linear ones, each with its share of epsilon.
+"""Questions whose answers follow from several linear ones, its parts, each with a share of epsilon.
 
-What is released are the noisy answers of the parts; everything after that is post-processing. The parts are planned,
-charged together, and measured as if they had been asked; the costs of all parts add up to epsilon.
+The noisy answers of the parts are released, as if somebody had asked for them; everything after that is
+post-processing. The costs of all parts add up to epsilon.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def range_of(attribute: Any) -> tuple[float, float]:
 class Derived(Query):
     """A question whose answers follow from those of linear ones.
 
-    `roles` are what these are called, `measured` is one number of the first, and all of them.
+    `roles` names these; `measured` names one number of the first, and all of its numbers.
     """
 
     roles: ClassVar[tuple[str, ...]]
@@ -183,10 +183,10 @@ class DerivedPlan(Plan):
 
     @property
     def people(self) -> float:
-        """How many people an answer is expected to be about: their number if it is known, shared out evenly."""
-        known = self.known_people
-        cells = self.answers if self.query.split_by() else 1
-        return float(PEOPLE) if known is None else max(known / cells, 1.0)
+        """The expected number of people in an answer: if their number is known, it is spread evenly over the groups."""
+        if self.known_people is None:
+            return float(PEOPLE)
+        return max(self.known_people / (self.answers if self.query.split_by() else 1), 1.0)
 
     @cached_property
     def rmse(self) -> float:
@@ -196,20 +196,15 @@ class DerivedPlan(Plan):
         return min(self.query.expected_error(self.parts, self.people), high - low)
 
     @property
-    def drawn(self) -> tuple[str, ...]:
-        """What is measured for the only part, drawn in text; nothing for several."""
-        return self.parts[0].drawn if len(self.parts) == 1 else ()
+    def drawing(self) -> tuple[str, ...]:
+        return self.parts[0].drawing if len(self.parts) == 1 else ()
 
     @property
     def tried(self) -> dict[str, float]:
-        """Every way that was tried for the only part, with what its error makes of the answers; this one for several.
-
-        Errors of answers grow in proportion to those of what they are read off.
-        """
+        """Of a single part, every strategy: errors of answers grow in proportion to those of the part."""
         if len(self.parts) > 1 or self.parts[0].mse == 0:
             return super().tried
-        worse = {name: mse / self.parts[0].mse for name, mse in self.parts[0].tried.items()}
-        return {name: ratio * self.mse for name, ratio in worse.items()}
+        return {name: mse / self.parts[0].mse * self.mse for name, mse in self.parts[0].tried.items()}
 
     @property
     def assumption(self) -> str:

@@ -81,7 +81,7 @@ def counted_tables(plan: LinearPlan) -> Iterator[CountedTable]:
 class Line:
     """Answers that are counts of runs of values, read off the running counts that follow from measured entries."""
 
-    asked: OnALine
+    query: OnALine
     entries: LineEntries
 
 
@@ -95,10 +95,10 @@ class LinearPlan(Plan):
     answers: int
     # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
     sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
-    # how the way was chosen that answers it: all that were tried with their expected mean squared errors, and a drawing
+    # all strategies that were tried with their expected mean squared errors, and a drawing of the one that was chosen
     compared: tuple[tuple[str, float], ...] = field(default=(), compare=False, repr=False)
-    drawn: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    # of a noise that was made for what is asked: how wrong counts are, and what the dearest edge costs
+    drawing: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    # of a noise that was made for this question: the errors of counts, and the loss of the worst edge
     own_errors: LineErrors | None = field(default=None, compare=False, repr=False)
     own_loss: Fraction | float | None = field(default=None, compare=False, repr=False)
 
@@ -108,9 +108,9 @@ class LinearPlan(Plan):
 
     @cached_property
     def line(self) -> Line | None:
-        """The line whose running counts answers are read off; None where they are read off none."""
-        asked = self.query.about_a_line
-        return Line(asked, self.base) if asked is not None and isinstance(self.base, LineEntries) else None
+        """The line from whose running counts the answers follow; None if they follow from none."""
+        query = self.query.about_a_line
+        return Line(query, self.base) if query is not None and isinstance(self.base, LineEntries) else None
 
     @property
     def watched(self) -> Watched:
@@ -140,7 +140,7 @@ class LinearPlan(Plan):
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where answers are read off them; None if none is."""
-        found = None if self.line is None else self.line.asked.exact_running(self.policy)
+        found = None if self.line is None else self.line.query.exact_running(self.policy)
         return None if found is None else read_only(found)
 
     def fixed_counts(self, entries: Ints) -> Floats | None:
@@ -159,18 +159,13 @@ class LinearPlan(Plan):
         """The plan itself: it has one part."""
         return (self,)
 
-    @property
-    def one_sided_answers(self) -> bool:
-        """Whether some entries have noise on one side only."""
-        return self.sides is not None
-
     @cached_property
     def variance(self) -> float:
         """The expected variance of one answer, averaged over the answers, in units."""
         return expected_variance(self)
 
     def variance_for(self, epsilon: Fraction) -> float:
-        """Return about what the expected variance of one answer would be at another cost."""
+        """Return approximately the expected variance of one answer at another cost."""
         if self.noise is None:
             return 0.0
         sides = () if self.sides is None else (int(self.sides[0].sum()), int(self.sides[1].sum()))
@@ -183,7 +178,7 @@ class LinearPlan(Plan):
 
     @property
     def mechanism(self) -> str:
-        if self.one_sided_answers and self.noise is not None and all(self.noise.reaches):
+        if self.sides is not None and self.noise is not None and all(self.noise.reaches):
             return "geometric noise on the sides that each answer needs"
         return noise_name(self.noise)
 
@@ -191,20 +186,11 @@ class LinearPlan(Plan):
     def is_exact(self) -> bool:
         return self.noise is None
 
-    def predictions(self) -> list[str]:
-        return []
-
-    def predicted(self) -> dict[str, Any]:
-        return {"value_rmse": self.rmse}
-
-    def terms(self) -> list[str]:
-        return []
-
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
         """Return the loss that the largest step allows, along edges or back along them."""
         if self.noise is None or self.step.l1 == 0:
             return Fraction(0)
-        if backward and self.one_sided_answers:
+        if backward and self.sides is not None:
             return math.inf
         if self.own_loss is not None:
             return self.own_loss  # noise that is even, and made for how people move
@@ -256,21 +242,21 @@ def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[LinearP
     """Return a plan for each way to answer a checked linear question."""
     query.check_size(policy.domain)
     plain = [Strategy(how, base) for base, how in query.bases(policy)]
-    plans = [_plan(query, way, policy, epsilon) for way in plain]
+    plans = [_plan(query, strategy, policy, epsilon) for strategy in plain]
     if any(plan.noise is None for plan in plans):
         return plans  # nothing needs hiding
     plainest = min(plan.variance for plan in plans)
-    made = [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
+    made = [_plan(query, strategy, policy, epsilon) for strategy in query.strategies(policy, epsilon)]
     # drop strategies that do not clearly beat a simpler one
     return plans + [plan for plan in made if not plainest * _AS_GOOD <= plan.variance <= plainest]
 
 
-def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> LinearPlan:
-    base = way.base
+def _plan(query: Linear, strategy: Strategy, policy: Policy, epsilon: Fraction) -> LinearPlan:
+    base = strategy.base
     step = measured_step(base, policy)
     sides = None
-    noise, why = way.noise, way.why
-    if way.loss is not None and way.loss > epsilon:
+    noise, why = strategy.noise, strategy.why
+    if strategy.loss is not None and strategy.loss > epsilon:
         raise PlanningFault("a noise that costs more than epsilon")
     if noise is None:
         sides = base.directions(policy) if query is base and step.l1 else None
@@ -285,11 +271,11 @@ def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Li
         noise=noise,
         why=why,
         answers=query.size(policy.domain),
-        strategy=way.name,
+        strategy=strategy.name,
         sides=None if noise is not None and noise.is_joint else sides,
-        drawn=way.drawn,
-        own_errors=way.errors,
-        own_loss=way.loss,
+        drawing=strategy.drawn,
+        own_errors=strategy.errors,
+        own_loss=strategy.loss,
     )
 
 

@@ -1,7 +1,7 @@
 """What every plan has, whatever the question: one object that is explained, checked, charged, executed and reported.
 
-A plan is made once (`plan/choose.py`), from the policy and public parameters alone, and never changes. What is printed,
-what is written to a file and what is executed are the same object, so they cannot disagree.
+A plan is made once (`plan/choose.py`), from the policy and public parameters alone, and never changes. The same object
+is printed, written to a file and executed, so these cannot disagree.
 """
 
 from __future__ import annotations
@@ -76,21 +76,21 @@ class Plan(ABC):
 
     @property
     def tried(self) -> dict[str, float]:
-        """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
+        """Every strategy that was tried, with the expected mean squared error of one answer; by default only this."""
         return {self.strategy: self.mse}
 
     @property
     def records(self) -> RecordsPlan | None:
-        """The plan itself, if it shows single records as they are; None by default, since answers are blurred."""
+        """The plan itself, if it shows single records as they are; None by default, since answers have noise."""
         return None
 
     @property
-    def lines_asked(self) -> Mapping[str, Fraction]:
-        """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
+    def coin_lines(self) -> Mapping[str, Fraction]:
+        """The names of remembered coins, each with the epsilon that it must have reached; none by default."""
         return {}
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
-        """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""
+        """Return what to pay where remembered coins have reached these epsilons already: all of it by default."""
         return self.epsilon
 
     def plain(self) -> Plan:
@@ -100,7 +100,7 @@ class Plan(ABC):
 
     @property
     def chosen(self) -> str:
-        """The way to answer that was chosen, by the name that it has among all that were tried."""
+        """The name of the strategy that was chosen, as it stands in `tried`."""
         return self.strategy
 
     @property
@@ -110,12 +110,12 @@ class Plan(ABC):
 
     @property
     def watched(self) -> Watched:
-        """What shows how far people move the counts that noise is added to."""
+        """The numbers that noise is added to, as the calculus of steps sees them."""
         return self.query.counted
 
     @property
-    def drawn(self) -> tuple[str, ...]:
-        """What is measured, drawn in text, line by line; nothing where there is nothing to draw."""
+    def drawing(self) -> tuple[str, ...]:
+        """Lines of text that draw what is measured; none where there is nothing to draw."""
         return ()
 
     @property
@@ -135,17 +135,17 @@ class Plan(ABC):
     def is_exact(self) -> bool:
         """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
 
-    @abstractmethod
     def predictions(self) -> list[str]:
         """Return in words what can be expected beside the error of an answer, from public parameters alone."""
+        return []
 
-    @abstractmethod
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
+        """Return what can be expected as plain data."""
+        return {"value_rmse": self.rmse}
 
-    @abstractmethod
     def terms(self) -> list[str]:
         """Return in words what an answer means beside its interval: this goes into certificates."""
+        return []
 
     @abstractmethod
     def noise_document(self) -> dict[str, Any] | None:
@@ -160,12 +160,12 @@ class Plan(ABC):
         return iter(())
 
     def telling_others(self, moves: Bools) -> Ints | None:
-        """Return how many others in each count show most of a person who moves these; None where it does not matter."""
+        """Return how many others should be in each count to reveal most of a person who moves these; None: any."""
         return None
 
     @property
     def assumption(self) -> str:
-        """Whom the expected error is for, where it depends on their number; else nothing."""
+        """The number of people that the expected error is for, in words, where it depends on them; else nothing."""
         return ""
 
     @property
@@ -201,13 +201,12 @@ class Plan(ABC):
 
     def document(self) -> dict[str, Any]:
         """Return the plan as plain data, ready for JSON: exact amounts are texts."""
-        step = self.step
         return {
             "query": self.query.document(),
             "epsilon": str(self.epsilon),
             "answers": self.answers,
             "step": self.step_document(),
-            "derivation": list(step.why),
+            "derivation": list(self.step.why),
             "mechanism": self.mechanism,
             "strategy": self.strategy,
             "candidates": self.tried,
@@ -246,15 +245,15 @@ class Plan(ABC):
         bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
         bound += "" if step.exact else " (proven bound)"
         up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
-        asked = self.query.size_words(self.answers, self.policy.domain)
+        size = self.query.size_words(self.answers, self.policy.domain)
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
-            f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",
+            f"{self.query}: {size} for epsilon {shown(self.epsilon)}",
             f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {rough(step.l2 * float(unit))})",
             *because,
             f"  mechanism: {self.mechanism_words}",
             *([f"    because {self.why}"] if reasons else []),
-            *([f"    {line}" for line in self.drawn] if reasons else []),
+            *([f"    {line}" for line in self.drawing] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
             f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}",

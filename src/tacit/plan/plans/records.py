@@ -79,9 +79,9 @@ class RecordsPlan(Plan):
         return self.showing is None or self.showing.is_whole
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def hideable(self) -> tuple[str, ...]:
         """The attributes that a coin may hide: those that are asked for, and of whole records also the key."""
-        return _told(self.query, self.policy, is_whole=self.is_whole)
+        return _hideable(self.query, self.policy, is_whole=self.is_whole)
 
     @property
     def rows_each(self) -> int:
@@ -102,7 +102,7 @@ class RecordsPlan(Plan):
         return share_kept(self.each) if any(rule.tosses for rule in self.showing.rules) else 1.0
 
     @property
-    def attributes_asked(self) -> tuple[str, ...]:
+    def deciding_attributes(self) -> tuple[str, ...]:
         """The attributes that decide on what is shown, and those that pick rows."""
         rules = () if self.showing is None else self.showing.rules
         where = () if self.query.where is None else sorted(self.query.where.columns())
@@ -120,8 +120,7 @@ class RecordsPlan(Plan):
     # ---- lines, whose coins are remembered ----
 
     @property
-    def lines_asked(self) -> dict[str, Fraction]:
-        """The epsilon that each line must have reached, by its name; none without a key."""
+    def coin_lines(self) -> dict[str, Fraction]:
         if not self.query.key or self.showing is None:
             return {}
         digests = [rule.digest for rule in self.showing.rules if rule.tosses] or [NO_COIN]
@@ -134,10 +133,10 @@ class RecordsPlan(Plan):
         return repr((self.policy.fingerprint, digest, numbered, self.query.application, self.query.version))
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
-        asked = self.lines_asked
-        if not asked or self.showing is None:
+        lines = self.coin_lines
+        if not lines or self.showing is None:
             return self.epsilon
-        risen = {name: max(Fraction(0), at - reached.get(name, Fraction(0))) for name, at in asked.items()}
+        risen = {name: max(Fraction(0), at - reached.get(name, Fraction(0))) for name, at in lines.items()}
         if not self.showing.patterns:
             return self.rows_each * max(risen.values())
         of_rule = [risen.get(self.line(rule.digest), Fraction(0)) for rule in self.showing.rules]
@@ -232,13 +231,12 @@ class RecordsPlan(Plan):
     def predictions(self) -> list[str]:
         if self.showing is None:
             return ["no record is shown"]
-        said = []
-        if self.showing.public:
-            said.append(f"shown of every record: {in_words(self.showing.public)}")
+        public = self.showing.public
+        lines = [f"shown of every record: {in_words(public)}"] if public else []
         for rule in self.showing.rules:
             share = f"with probability {share_kept(self.each):.4g}" if rule.tosses else "always"
-            said.append(f"shown {share} where it is no secret: {in_words(rule.names)}")
-        return said
+            lines.append(f"shown {share} where it is no secret: {in_words(rule.names)}")
+        return lines
 
     def predicted(self) -> dict[str, Any]:
         rules = () if self.showing is None else self.showing.rules
@@ -316,7 +314,7 @@ def plan_records(query: TrueRecords, policy: Policy, epsilon: Fraction) -> Recor
     _check_known(policy)
     _check_where(query, policy)
     is_whole = not query.key or bool(_changed_key(query, policy))
-    found = showing(_told(query, policy, is_whole=is_whole), policy, keyed=not is_whole)
+    found = showing(_hideable(query, policy, is_whole=is_whole), policy, keyed=not is_whole)
     return RecordsPlan(query, policy, epsilon, _no_step(*_reasons(query, policy, found)), _why(found), showing=found)
 
 
@@ -341,7 +339,7 @@ def _changed_key(query: TrueRecords, policy: Policy) -> dict[str, str]:
     return {name: edge for name in moved if (edge := changing_edge(name, policy))}
 
 
-def _told(query: TrueRecords, policy: Policy, *, is_whole: bool) -> tuple[str, ...]:
+def _hideable(query: TrueRecords, policy: Policy, *, is_whole: bool) -> tuple[str, ...]:
     key = [name for name in query.key if name in policy.domain] if is_whole else []
     return (*key, *query.shown)
 
@@ -424,12 +422,12 @@ def _check_known(policy: Policy) -> None:
 
 
 def _reasons(query: TrueRecords, policy: Policy, found: Showing) -> list[str]:
-    said = [f"{in_words(found.public)}: no secret edge changes it"] if found.public else []
+    reasons = [f"{in_words(found.public)}: no secret edge changes it"] if found.public else []
     for rule in found.rules:
         edge = next((edge for edge in (changing_edge(name, policy) for name in rule.names) if edge), "")
         example = f", for instance {edge}" if edge else ""
-        said.append(f"{in_words(rule.names)}: never shown where a chain of secret edges changes it{example}")
-    return said
+        reasons.append(f"{in_words(rule.names)}: never shown where a chain of secret edges changes it{example}")
+    return reasons
 
 
 def _why(found: Showing) -> str:

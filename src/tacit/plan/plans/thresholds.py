@@ -313,17 +313,16 @@ class AbovePlan(ThresholdPlan):
     def noise_document(self) -> dict[str, Any] | None:
         if self.testing is None:
             return None
-        said: dict[str, Any] = {"testing": {"epsilon": str(self.testing_epsilon), **self.testing.document()}}
+        cost = "recovered by the measurement" if self.is_shared else str(self.testing_epsilon)
+        laws: dict[str, Any] = {"testing": {"epsilon": cost, **self.testing.document()}}
         if self.is_shared:
             law = self._measuring_many(self.query.at_most)
-            said["testing"]["epsilon"] = "recovered by the measurement"
-            said["measuring"] = law.document() if law is not None else None
-            return said
+            return {**laws, "measuring": None if law is None else law.document()}
         if self.moving is not None:
-            said["threshold"] = {"offset": self.offset, **self.moving.document()}
+            laws["threshold"] = {"offset": self.offset, **self.moving.document()}
         if self.query.values and self.noise is not None:
-            said["measuring"] = {"epsilon": str(self.measuring_epsilon), **self.noise.document()}
-        return said
+            laws["measuring"] = {"epsilon": str(self.measuring_epsilon), **self.noise.document()}
+        return laws
 
     def log_probability(self, counts: Sequence[int], output: tuple[Sequence[bool], Sequence[int]]) -> float:
         """Return the logarithm of the probability of an output, given the true counts of all items.

@@ -74,7 +74,7 @@ def _infer_line(measured: Measurements, line: Line, *, consistent: bool, nonnega
         counts = RunningCounts(plan, published, centre, floor, ceiling, nonnegative=nonnegative)
     return LineRecord(
         plan=plan,
-        values=counts.of(*line.asked.runs(domain)),
+        values=counts.of(*line.query.runs(domain)),
         _published=counts.published,
         _centre=counts.centre,
         _floor=counts.floor,

@@ -110,7 +110,7 @@ def show_records(plan: RecordsPlan, rows: Rows, secret_of: Callable[[str], bytes
         numbers = _numbers(plan, some, int(kept.sum()))
         return ShownBatch(some, {}, {at: found[kept] for at, found in sure.items()}, people, numbers)
 
-    asked = list(dict.fromkeys([*in_domain, *query.shown, *plan.attributes_asked]))
+    asked = list(dict.fromkeys([*in_domain, *query.shown, *plan.deciding_attributes]))
     return gathered(plan, iter(rows.records(asked, query.key, work)))
 
 
