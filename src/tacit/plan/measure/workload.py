@@ -164,15 +164,20 @@ class Prediction:
     """The mean variance of the rectangles that are asked for in a region, for any noise."""
 
     def __init__(self, model: RegionModel, asked: Asked) -> None:
-        self.model, self._asked = model, asked
+        self.model, self._of_levels = model, asked.of_levels
+        # differences of neighbouring levels, so that their weights below are positive and no digits cancel
+        own = asked.of_few.copy()
+        own[:-1] -= asked.of_few[1:]
+        self._of_few = own.copy()
+        self._of_few[:, :-1] -= own[:, 1:]
 
     def variance(self, variances: Floats) -> float:
         """Return the mean variance where the noise of levels and ramps, in this order, has these variances."""
         model, levels = self.model, len(self.model.areas)
-        shares = model.shares(1 / variances[:levels])
-        plain = float(shares @ self._asked.of_levels)
-        few = self._asked.of_few
-        asked = (np.outer(shares, shares).reshape(-1) @ few.reshape(levels**2, -1)).reshape(few.shape[2:])
+        precisions = 1 / variances[:levels]
+        shares, each = model.shares(precisions), 1 / np.cumsum(precisions * model.areas)
+        plain = float(shares @ self._of_levels)
+        asked = np.tensordot(np.outer(each, each), self._of_few, axes=2)
         if levels == len(variances):  # no ramps, so at most the total
             squared = float(shares @ model.squares)
             if not squared > 0:  # shares this small are lost to rounding: it is not known either
