@@ -89,7 +89,6 @@ class Cube(Law):
         }
 
     def joint_log_pmf(self, points: ArrayLike) -> float:
-        """Return the logarithm of the probability that one draw has exactly these coordinates."""
         # A radius m has probability n^d q^m / W with n values per coordinate; W is read off at the mode. All radii from
         # max|x| on lead to x: P(x) = q^max|x| / ((1 - q) W).
         m = floor(self.dimensions * self.scale)
@@ -102,20 +101,17 @@ class Cube(Law):
         return self.radius().mass(whole_numbers(m))
 
     def pmf(self, k: ArrayLike) -> Floats:
-        """Return P(x_i = k)."""
         x = self._rightward(k)
         if self.sides == "both":
             return self.radius().tail(-1, np.abs(x)) / 2
         return np.where(x >= 0, self.radius().tail(-1, np.maximum(x, 0)), 0.0)
 
     def cdf(self, k: ArrayLike) -> Floats:
-        """Return P(x_i <= k)."""
         if self.sides == "left":
             return self._above(-1 - whole_numbers(k))
         return self._at_most(whole_numbers(k))
 
     def survival(self, k: ArrayLike) -> Floats:
-        """Return P(x_i > k), accurate where it is small."""
         if self.sides == "left":
             return self._at_most(-1 - whole_numbers(k))
         return self._above(whole_numbers(k))
@@ -170,7 +166,6 @@ class Cube(Law):
         return np.where(last >= first, np.maximum(onwards(first) - onwards(last + 1), 0.0), 0.0)
 
     def quantile(self, p: float) -> int:
-        """Return the smallest k with P(x_i <= k) >= p, for 0 < p < 1."""
         reach = self.radius().highest() + 1
         lowest = -1 if self.sides == "right" else -reach - 1
         return quantile_of(self, p, lowest=lowest, highest=0 if self.sides == "left" else reach)
@@ -182,7 +177,6 @@ class Cube(Law):
         return half if self.sides == "right" else -half
 
     def variance(self) -> float:
-        """Return E (x_i - E x_i)^2."""
         # A uniform choice among n values in a row has variance (n^2 - 1)/12; n = m+1, or 2m+1 around a fixed centre.
         first, second = self.radius().moments()
         if self.sides == "both":
@@ -191,7 +185,6 @@ class Cube(Law):
 
     @property
     def is_joint(self) -> bool:
-        """All entries share one radius."""
         return True
 
     @property
@@ -207,7 +200,6 @@ class Cube(Law):
         return "cube noise" if self.sides == "both" else "one-sided cube noise"
 
     def on_sides(self, *, falls: bool, rises: bool) -> Cube:
-        """Return this law: a cube is drawn for all answers together."""
         return self
 
     def proven_loss(self, profiles: Iterable[tuple[int, int]], largest: int) -> Fraction | float:
@@ -217,7 +209,6 @@ class Cube(Law):
         return inf if leaves else Fraction(largest) / self.scale
 
     def draw_for(self, shape: tuple[int, ...]) -> Ints:
-        """Draw one vector for each release."""
         return self.draw(shape[:-1])
 
     def radius(self) -> SummedRadius | SmoothRadius:

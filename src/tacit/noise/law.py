@@ -156,7 +156,6 @@ class EvenJointLaw(Law):
 
     @property
     def is_joint(self) -> bool:
-        """Entries are drawn together: which law one has depends on its place."""
         return True
 
     @property
@@ -168,7 +167,6 @@ class EvenJointLaw(Law):
         return True
 
     def mean(self) -> float:
-        """Return zero: noise is as likely as its negative."""
         return 0.0
 
     @property
@@ -177,7 +175,6 @@ class EvenJointLaw(Law):
         return False
 
     def on_sides(self, *, falls: bool, rises: bool) -> Law:
-        """Return this law: it is drawn for all entries together."""
         return self
 
     def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> Floats:

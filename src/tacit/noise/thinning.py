@@ -141,7 +141,6 @@ def bell(deviations: npt.ArrayLike) -> Ints:
 
 
 def _below(power: Ints) -> Ints:
-    """Return uniform numbers below these powers of two."""
     words = current_stream().words(np.uint64, power.size).reshape(power.shape)
     return (words & ((np.uint64(1) << power.astype(np.uint64)) - np.uint64(1))).astype(np.int64)
 

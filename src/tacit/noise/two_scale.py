@@ -81,7 +81,6 @@ class TwoScale(Law):
         }
 
     def joint_log_pmf(self, points: ArrayLike) -> float:
-        """Return the logarithm of the probability that independent draws are exactly these."""
         with np.errstate(divide="ignore"):
             return float(np.sum(np.log(self.pmf(points))))
 
@@ -145,7 +144,6 @@ class TwoScale(Law):
         return TwoScale(self.right if falls else zero, self.left if rises else zero)
 
     def proven_loss(self, profiles: Iterable[tuple[int, int]], largest: int) -> Fraction | float:
-        """Return the largest loss of steps with these (sum of falls, sum of rises)."""
         costs = []
         for fall, rise in profiles:
             if (fall and not self.right) or (rise and not self.left):
@@ -164,14 +162,12 @@ class TwoScale(Law):
         return _masses(self.right, self.left)[0]
 
     def draw(self, size: Size | None = None) -> int | Ints:
-        """Draw: one number without `size`, else an int64 array of this shape."""
         count, stream = count_of(size), current_stream()
         if self.right == 0 and self.left > 0:
             return give_shape(-two_scale_sampler(self.left, self.right).draw(stream, count), size)
         return give_shape(two_scale_sampler(self.right, self.left).draw(stream, count), size)
 
     def draw_for(self, shape: tuple[int, ...]) -> Ints:
-        """Draw noise for each entry by itself."""
         return np.asarray(self.draw(shape), dtype=np.int64)
 
     def widened(self, times: int) -> TwoScale | None:
@@ -245,7 +241,6 @@ def _masses(right: Fraction, left: Fraction) -> tuple[float, float]:
 
 @lru_cache(maxsize=1024)
 def _variance(right: Fraction, left: Fraction) -> float:
-    """Return the variance of noise of two scales."""
     # Within the sides, then between them: positive terms only. A geometric has variance q / (1-q)^2.
     mass_right, mass_left = _masses(right, left)
     within = mass_right * _mean(right) / _miss(right)

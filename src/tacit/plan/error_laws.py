@@ -19,9 +19,10 @@ latter, which hold at least at their level.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,15 +75,18 @@ MOST_LAWS: Final = 1500  # that are worked out for one release, at a few millise
 RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
 
 
-class AnySpread(Protocol):
+class AnySpread(ABC):
     """What is known of the errors of estimates."""
 
+    @abstractmethod
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
 
+    @abstractmethod
     def variances(self) -> Floats:
         """Return the variance of each answer's estimate."""
 
+    @abstractmethod
     def exact(self) -> Bools:
         """Return which answers have no noise at all."""
 
@@ -95,7 +99,7 @@ def read_only(array: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class ShapedSpread:
+class ShapedSpread(AnySpread):
     """Errors of which variances are known, and a bound for each level and variance that holds on either side."""
 
     variance: Floats
@@ -105,21 +109,18 @@ class ShapedSpread:
         object.__setattr__(self, "variance", read_only(self.variance))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
         most = self.bound(level, self.variance)
         return -most, most
 
     def variances(self) -> Floats:
-        """Return the variance of each answer's estimate."""
         return self.variance
 
     def exact(self) -> Bools:
-        """Return which answers have no noise at all."""
         return np.asarray(self.variance == 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(AnySpread):
     """The laws of the errors of estimates, and for each answer which of them is its own."""
 
     laws: tuple[tuple[Term, ...], ...]
@@ -130,7 +131,6 @@ class Spread:
         object.__setattr__(self, "which", read_only(self.which))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
         apart = self.apart or ((),) * len(self.laws)
         each = [bounds_near(law, far, level) for law, far in zip(self.laws, apart, strict=True)]
         found = np.array(each, dtype=np.float64).reshape(-1, 2)
@@ -142,14 +142,12 @@ class Spread:
         return self._of_each(np.array(each, dtype=np.float64))
 
     def exact(self) -> Bools:
-        """Return which answers have no noise at all."""
         silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]
         if self.apart is not None:
             silent = [is_silent and not far for is_silent, far in zip(silent, self.apart, strict=True)]
         return self._of_each(np.array(silent, dtype=np.bool_))
 
     def _of_each(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return for each answer the number of its law."""
         return np.broadcast_to(numbers, self.which.shape) if len(numbers) == 1 else numbers[self.which]
 
 
@@ -182,7 +180,7 @@ def of_two_counts(noise: Law, plus: Bools, minus: Bools) -> Spread:
 
 def of_cells(noise: Law, low: Ints, high: Ints, blocks: PositionGroups | None) -> Spread:
     """Return the laws of sums of neighbouring cells, in blocks with exact totals."""
-    pieces = _pieces(low, high, blocks, even=_is_even(noise))
+    pieces = _pieces(low, high, blocks, even=noise.is_even)
     shared = pieces
     for ratio in RATIOS:
         if int(_numbered(shared).max(initial=0)) < MOST_LAWS:
@@ -267,10 +265,6 @@ def _numbered(kinds: Ints) -> Ints:
         # renumbered after each column, so that the product stays below the square of how many rows there are
         key = np.unique(key * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
     return key
-
-
-def _is_even(noise: Law) -> bool:
-    return noise.is_even
 
 
 def _pieces(low: Ints, high: Ints, blocks: PositionGroups | None, *, even: bool) -> Ints:

@@ -13,10 +13,11 @@ without listing them, and bounds that hold, from the law of its error.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,15 +43,18 @@ class Runs:
     high: Ints | None = None
 
 
-class LineErrors(Protocol):
+class LineErrors(ABC):
     """How far estimated counts of runs are off."""
 
+    @abstractmethod
     def run_variance(self, low: Ints, high: Ints) -> Floats:
         """Return the variance of the estimated number of people at the positions low..high."""
 
+    @abstractmethod
     def mean_variance(self, kind: Kind) -> float:
         """Return its mean over all ranges, all prefixes or all single positions."""
 
+    @abstractmethod
     def spread(self, low: Ints, high: Ints) -> AnySpread:
         """Return the law of the error of each run, or what is known of it."""
 
@@ -65,7 +69,7 @@ def mean_over(errors: LineErrors, runs: Runs) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyCounts:
+class NoisyCounts(LineErrors):
     """Running counts with uncorrelated noise of one law, but for the exact ones."""
 
     noise: Law
@@ -74,34 +78,27 @@ class NoisyCounts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "noisy", read_only(self.noisy))
 
-    @property
-    def variance(self) -> float:
-        """The variance of one of them."""
-        return self.noise.variance()
-
     def spread(self, low: Ints, high: Ints) -> AnySpread:
-        """A difference of at most two draws."""
         return of_two_counts(self.noise, self.noisy[high], (low > 0) & self.noisy[low - 1])
 
     def run_variance(self, low: Ints, high: Ints) -> Floats:
-        """A difference of two counts, of which none, one or both are noisy."""
         before = (low > 0) & self.noisy[low - 1]
-        return np.asarray(self.variance * (self.noisy[high].astype(np.float64) + before))
+        return np.asarray(self.noise.variance() * (self.noisy[high].astype(np.float64) + before))
 
     def mean_variance(self, kind: Kind) -> float:
         """A count is the upper end of the p+1 ranges up to it and the lower end of the n-1-p behind it: n in all."""
         values, noisy = len(self.noisy), int(self.noisy.sum())
         match kind:
             case "ranges":
-                return self.variance * 2 * noisy / (values + 1)
+                return self.noise.variance() * 2 * noisy / (values + 1)
             case "prefixes":
-                return self.variance * noisy / values
+                return self.noise.variance() * noisy / values
             case "cells":  # every count but the last is the lower end of one cell as well
-                return self.variance * (2 * noisy - int(self.noisy[-1])) / values
+                return self.noise.variance() * (2 * noisy - int(self.noisy[-1])) / values
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyCells:
+class NoisyCells(LineErrors):
     """Sums of cells with uncorrelated noise of one law, in blocks with exact totals (`plan/error_laws.py`)."""
 
     noise: Law
@@ -114,18 +111,11 @@ class NoisyCells:
                 self, "blocks", PositionGroups(read_only(self.blocks.first), read_only(self.blocks.last))
             )
 
-    @property
-    def variance(self) -> float:
-        """The variance of one of them."""
-        return self.noise.variance()
-
     def spread(self, low: Ints, high: Ints) -> AnySpread:
-        """A sum of cells, with weights where totals are exact."""
         return of_cells(self.noise, low, high, self.blocks)
 
     def run_variance(self, low: Ints, high: Ints) -> Floats:
-        """As many cells, less what exact totals tell."""
-        return self.variance * cells_in_sum(low, high, self.blocks)
+        return self.noise.variance() * cells_in_sum(low, high, self.blocks)
 
     def mean_variance(self, kind: Kind) -> float:
         """Sums over whole blocks in closed form.
@@ -136,7 +126,7 @@ class NoisyCells:
         """
         n = self.values
         if self.blocks is None:
-            return self.variance * {"ranges": (n + 2) / 3, "prefixes": (n + 1) / 2, "cells": 1.0}[kind]
+            return self.noise.variance() * {"ranges": (n + 2) / 3, "prefixes": (n + 1) / 2, "cells": 1.0}[kind]
         starts = np.flatnonzero(self.blocks.first == np.arange(n))
         m = np.diff(starts, append=n).astype(np.float64)
         ends = (m * m - 1) / 6
@@ -148,7 +138,7 @@ class NoisyCells:
             case "ranges":
                 within = (m + 1) * ends - m * (m + 1) * (2 * m + 1) / 6 + m * (m + 1) ** 2 / 4
                 total = within + (n - m) * ends
-        return self.variance * float(total.sum()) / (n * (n + 1) / 2 if kind == "ranges" else n)
+        return self.noise.variance() * float(total.sum()) / (n * (n + 1) / 2 if kind == "ranges" else n)
 
 
 def expected_variance(plan: LinearPlan) -> float:

@@ -2,7 +2,6 @@
 
 import time
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,13 +9,14 @@ import pytest
 from tacit import noise
 from tacit.noise.keystream import Keystream
 from tacit.plan.measure.line_strategies import best_line_noise
+from tacit.plan.sensitivity.moves import LineMoves
 
 F = Fraction
 
 
 def moves(values, reach, *, may_enter_or_leave=False):
     segments = values if isinstance(values, tuple) else (values,)
-    return SimpleNamespace(segments=segments, reach=reach, may_enter_or_leave=may_enter_or_leave)
+    return LineMoves(segments, reach, may_enter_or_leave)
 
 
 # 4357 values, mean over all ranges times epsilon squared: the repaired published mechanism at its best fan-out, and the

@@ -260,7 +260,6 @@ class SplitDraws:
 
 
 def _entry(table: Floats, at: int) -> float:
-    """Return an entry of a table, which is zero outside of it."""
     return float(table[at]) if 0 <= at < table.size else 0.0
 
 
@@ -352,7 +351,6 @@ class _KeptWords:
         self._more: dict[tuple[int, int, int], int] = {}
 
     def of_round(self, number: int) -> tuple[Words, Words | None]:
-        """Return the words of a round, for all anchors."""
         while len(self._rounds) <= number:
             first = self._stream.words(np.uint64, self._anchors)
             self._rounds.append((first, self._stream.words(np.uint64, self._anchors) if self._two else None))
@@ -417,7 +415,6 @@ def _walk(
 
 
 def _step(split: SplitDraws, rows: CumulativeRows, words: _KeptWords, which: Ints, before: Ints) -> Ints:
-    """Draw the next anchor of each piece."""
     out = np.empty(which.size, np.int64)
     missing = np.arange(which.size)
     number = 0

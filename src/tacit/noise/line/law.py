@@ -154,7 +154,6 @@ class LineNoise(EvenJointLaw):
     # ---- probabilities ----------------------------------------------------------------------------------------------
 
     def joint_log_pmf(self, points: ArrayLike) -> float:
-        """Return the logarithm of the probability that the noise is exactly this, on all running counts."""
         sums = self._sums(whole_numbers(points))
         if sums is None:
             return -inf
@@ -172,24 +171,11 @@ class LineNoise(EvenJointLaw):
         """Return the mean variance of the noise on a running count."""
         return self.mean_variance("prefixes")
 
-    def pmf(self, k: ArrayLike) -> NoReturn:
-        """Refuse: running counts have laws of their own."""
-        raise self._no_single_law()
+    def _has_no_single_law(self, _: Any) -> NoReturn:
+        message = "noise on a line has no one law for all running counts: ask for run_variance and run_bound"
+        raise TypeError(message)
 
-    def cdf(self, k: ArrayLike) -> NoReturn:
-        """Refuse: running counts have laws of their own."""
-        raise self._no_single_law()
-
-    def survival(self, k: ArrayLike) -> NoReturn:
-        """Refuse: running counts have laws of their own."""
-        raise self._no_single_law()
-
-    def quantile(self, p: float) -> NoReturn:
-        """Refuse: running counts have laws of their own, bounded by their variance (`noise/variance_bounds.py`)."""
-        raise self._no_single_law()
-
-    def _no_single_law(self) -> TypeError:
-        return TypeError("noise on a line has no one law for all running counts: ask for run_variance and run_bound")
+    pmf = cdf = survival = quantile = _has_no_single_law  # type: ignore[assignment] - argument names
 
     # ---- what it is -------------------------------------------------------------------------------------------------
 
@@ -260,7 +246,6 @@ def _rate(value: Any, key: str) -> Fraction:
 
 
 def _drawn_rates(law: LineNoise) -> Rates:
-    """Return the rates that tables are made at, as doubles."""
     anchor, *cells = (float(DRAWN * rate) for rate in (law.anchor_rate, *law.cell_rates))
     return Rates(anchor, tuple(cells), None if law.end_rate is None else float(DRAWN * law.end_rate))
 
@@ -268,7 +253,6 @@ def _drawn_rates(law: LineNoise) -> Rates:
 # Tables hold up to some 100 MB where epsilon is small.
 @lru_cache(maxsize=4)
 def _tables(law: LineNoise) -> LineTables:
-    """Return the tables that noise is drawn with."""
     return make_tables(law.segments, _drawn_rates(law))
 
 

@@ -129,7 +129,6 @@ class _FourierGrid:
         return np.asarray(np.fft.irfft(np.fft.rfft(function) * kernel, self.size))
 
     def falling(self, rate: float) -> Floats:
-        """Return exp(-rate |x|)."""
         return np.asarray(np.exp(-rate * self.away))
 
 
@@ -241,7 +240,6 @@ class _Segment:
     # ---- moments ----------------------------------------------------------------------------------------------------
 
     def points(self, of: Shortened) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the moments of points, at this scale."""
         anchors = of.blocks - 1
         forward, backward = self._messages(anchors)
         x, grid = self.grid.x, self.grid
@@ -271,7 +269,6 @@ class _Segment:
         return variances, following, onward, tail
 
     def cells(self, of: Shortened) -> tuple[Floats, Floats]:
-        """Return the moments inside of cells, at this scale."""
         return self._cells(*self._messages(of.blocks - 1))
 
     def _norms(self, forward: list[Floats], backward: list[Floats]) -> list[float]:
@@ -367,7 +364,6 @@ class _Segment:
         return bumps, units
 
     def covariances(self, of: Shortened, points: Sequence[int]) -> Floats:
-        """Return the covariances of some points, at this scale."""
         anchors, x = of.blocks - 1, self.grid.x
         lag = of.lag if of.lead else anchors
         forward, backward = self._messages(anchors)

@@ -211,7 +211,6 @@ class _StrategySearch:
         self.seen: dict[GridStrategy, Found] = {}
 
     def best_of_each(self) -> Iterator[GridCandidate]:
-        """Yield the best candidate of each kind."""
         unit = self.weigh(GridStrategy())
         yield self.rated(UNIT_CELLS, unit)
         if self.workload.listed is not None:
@@ -227,7 +226,6 @@ class _StrategySearch:
             yield self.rated(RAMPS, ramped)
 
     def depths(self) -> Iterable[int]:
-        """Return the numbers of levels that are tried."""
         if self.is_grid:
             return (2, 3) if self.longest >= LONG else (2,)
         usual = round(math.log(self.longest) / math.log(FAN_OUT))

@@ -30,7 +30,7 @@ from tacit.noise.law import Kind
 from tacit.noise.line.law import LineNoise
 from tacit.noise.variance_bounds import run_bound
 from tacit.plan.error_laws import AnySpread, ShapedSpread
-from tacit.plan.expected_errors import Runs, mean_over
+from tacit.plan.expected_errors import LineErrors, Runs, mean_over
 from tacit.plan.measure.grid_search import GridCandidate, candidates
 from tacit.plan.measure.measured import Strategy
 from tacit.plan.measure.sums import LineSums
@@ -43,21 +43,27 @@ if TYPE_CHECKING:
     from tacit.policy.where import Where
 
 
+MOST_SEGMENTS: Final = 50_000  # stretches between exact counts; with more, each is short and cells alone are good
+MOST_LENGTHS: Final = 64  # different lengths of these for which noise or sums are searched: each has its own tables
+MOST_LOOKED_AT: Final = 400  # listed runs that a search looks at
 _ROUNDED_UP: Final = 1.001  # variances of joint noise are right to a thousandth
+_FINEST: Final = 1 << 16  # shares are whole multiples of one over this
+_FACTORS: Final = (1.3, 1 / 1.3)
+_TRIES: Final = 14
+_MUCH_WORSE: Final = 1.5  # than the best that was found: then other ways to measure a line are better
+_GOOD_ENOUGH: Final = 0.997  # an improvement by less is not looked for any further
 
 
 @dataclass(frozen=True, eq=False)
-class JointErrors:
+class JointErrors(LineErrors):
     """Running counts with noise that was drawn for all of them together."""
 
     noise: LineNoise
 
     def run_variance(self, low: Ints, high: Ints) -> Floats:
-        """Return the variance of the estimated number of people at the positions low..high."""
         return self.noise.run_variance(low, high)
 
     def mean_variance(self, kind: Kind) -> float:
-        """Return its mean over all ranges, all prefixes or all single positions."""
         return self.noise.mean_variance(kind)
 
     def spread(self, low: Ints, high: Ints) -> AnySpread:
@@ -68,14 +74,6 @@ class JointErrors:
 def bound_of_noise(level: float, variance: Floats) -> Floats:
     """Return what a run of joint noise of this variance exceeds with at most 1 - level."""
     return run_bound(level, variance * _ROUNDED_UP)
-
-
-_MOST_LENGTHS: Final = 64  # different segments; each has tables of its own
-_FINEST: Final = 1 << 16  # shares are whole multiples of one over this
-_FACTORS: Final = (1.3, 1 / 1.3)
-_TRIES: Final = 14
-_MUCH_WORSE: Final = 1.5  # than the best that was found: then other ways to measure a line are better
-_GOOD_ENOUGH: Final = 0.997  # an improvement by less is not looked for any further
 
 
 @dataclass(frozen=True)
@@ -99,46 +97,29 @@ class _Shape:
                 yield replace(self, end=self.end * factor)
 
 
+@lru_cache(maxsize=256)
 def best_line_noise(moves: LineMoves, epsilon: Fraction, kind: Kind) -> LineNoise | None:
     """Return the joint noise with the smallest expected error that costs epsilon; None where there is none to draw.
 
-    >>> from types import SimpleNamespace
-    >>> law = best_line_noise(SimpleNamespace(segments=(40,), reach=1, may_enter_or_leave=False), Fraction(1), "ranges")
+    >>> law = best_line_noise(LineMoves((40,), reach=1, may_enter_or_leave=False), Fraction(1), "ranges")
     >>> law.block, law.anchor_rate, law.cell_rates
     (1, Fraction(1, 1), (Fraction(0, 1),))
     """
-    return _best(
-        tuple(moves.segments),
-        int(moves.reach),
-        Fraction(epsilon),
-        kind,
-        may_enter_or_leave=bool(moves.may_enter_or_leave),
-    )
-
-
-@lru_cache(maxsize=256)
-def _best(
-    segments: tuple[int, ...], reach: int, epsilon: Fraction, kind: Kind, *, may_enter_or_leave: bool
-) -> LineNoise | None:
-    if len(set(segments)) > _MOST_LENGTHS:
-        return None
-    far = min(reach, max(segments) - 1)
-    if far < 1 and not may_enter_or_leave:
+    far = min(moves.reach, max(moves.segments) - 1)
+    if len(set(moves.segments)) > MOST_LENGTHS or (far < 1 and not moves.may_enter_or_leave):
         return None
 
     def law_of(shape: _Shape) -> LineNoise | None:
-        return _spending(segments, shape, epsilon, reach=reach, may_enter_or_leave=may_enter_or_leave)
+        return _spending(moves, shape, epsilon)
 
-    def error_of(law: LineNoise | None) -> float:
+    def error(shape: _Shape) -> float:
+        law = law_of(shape)
         try:
             return inf if law is None else law.mean_variance(kind)
         except PlanError:
             return inf
 
-    def error(shape: _Shape) -> float:
-        return error_of(law_of(shape))
-
-    tried = {shape: error(shape) for shape in _starts(segments, far, may_enter_or_leave=may_enter_or_leave)}
+    tried = {shape: error(shape) for shape in _starts(moves, far)}
     best = min(tried.values(), default=inf)
     for shape in sorted((shape for shape in tried if tried[shape] < _MUCH_WORSE * best), key=lambda one: tried[one]):
         start = law_of(shape)
@@ -164,9 +145,7 @@ def _improved(shape: _Shape, error: float, error_of: Callable[[_Shape], float]) 
     return shape
 
 
-def _spending(
-    segments: tuple[int, ...], shape: _Shape, epsilon: Fraction, *, reach: int, may_enter_or_leave: bool
-) -> LineNoise | None:
+def _spending(moves: LineMoves, shape: _Shape, epsilon: Fraction) -> LineNoise | None:
     """Return the noise of this shape that costs exactly epsilon."""
 
     def exact(share: float) -> Fraction:
@@ -174,26 +153,25 @@ def _spending(
 
     block = 1 << (len(shape.cells) - 1)
     anchor, cells = exact(shape.anchor), tuple(exact(share) for share in shape.cells)
-    end = max(exact(shape.end), Fraction(1, _FINEST)) if may_enter_or_leave else None
+    end = max(exact(shape.end), Fraction(1, _FINEST)) if moves.may_enter_or_leave else None
     try:
-        law = LineNoise(segments, block, anchor, cells, end)
+        law = LineNoise(moves.segments, block, anchor, cells, end)
     except PlanError:
         return None
-    cost = Fraction(law.loss_of(reach, may_enter_or_leave=may_enter_or_leave))
+    cost = Fraction(law.loss_of(moves.reach, may_enter_or_leave=moves.may_enter_or_leave))
     if end is not None:
         # where moves cost more than leaving, the end takes what leaving still may cost
         end += cost - Fraction(law.loss_of(0, may_enter_or_leave=True))
     by = epsilon / cost
     return LineNoise(
-        segments, block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
+        moves.segments, block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
     )
 
 
-def _starts(segments: tuple[int, ...], far: int, *, may_enter_or_leave: bool) -> list[_Shape]:
-    """Return shapes to begin with."""
-    longest = max(segments)
+def _starts(moves: LineMoves, far: int) -> list[_Shape]:
+    longest = max(moves.segments)
     found = [_whole(longest, top) for top in (4, 8, 16) if longest >= top // 2]
-    if may_enter_or_leave:
+    if moves.may_enter_or_leave:
         return list(dict.fromkeys(found))
     if far == 1:
         found.append(_Shape(1.0, (0.0,), 0.0))
@@ -229,11 +207,6 @@ def _whole(longest: int, parts: int) -> _Shape:
     cells = [0.27, *_inner(depth)]
     kept = [share if at == 0 or (parts << at) <= 2 * longest else 0.0 for at, share in enumerate(cells)]
     return _Shape(0.0, tuple(share / 2 for share in reversed(kept)), 0.2)
-
-
-MOST_SEGMENTS: Final = 50_000  # stretches between exact counts; with more, each is short and cells alone are good
-MOST_LENGTHS: Final = 64  # different lengths of these for which sums are searched
-MOST_LOOKED_AT: Final = 400  # listed runs that a search looks at
 
 
 def line_strategies(

@@ -193,7 +193,6 @@ class SoftCells(Linear):
         return math.prod(self.shape)
 
     def unit(self, domain: Domain) -> Fraction:
-        """Return the part of a person that is counted."""
         return Fraction(1, self.parts)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
@@ -212,7 +211,6 @@ class SoftCells(Linear):
         return self._shared_out(places, table[occupied])
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """The person's parts in the cells around the person."""
         where = {axis: place for name in self.names for axis, place in domain[name].places(name, record[name]).items()}
         places = [np.array([where[cells.axis.name]]) for cells in self.axes]
         return self._shared_out(places, np.ones(1, dtype=np.int64))

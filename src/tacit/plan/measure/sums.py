@@ -36,6 +36,7 @@ from tacit.noise.law import Kind
 from tacit.noise.two_scale import GroupedNoise
 from tacit.noise.variance_bounds import half_width
 from tacit.plan.error_laws import AnySpread, ShapedSpread
+from tacit.plan.expected_errors import LineErrors
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Tally
 from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, starts_of
 from tacit.plan.measure.workload import Workload, rectangle_variances
@@ -82,11 +83,9 @@ class GridSums(Measured):
         return (CellCounts(self.names, self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the sums from the counts of cells."""
         return self.of_cells(np.asarray(tallied[0], dtype=np.int64).reshape(self.sizes))
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """Return the sums of a grid with one person on it."""
         cells = np.zeros(self.sizes, dtype=np.int64)
         at = 0
         for name in self.names:
@@ -143,7 +142,7 @@ class GridSums(Measured):
 
 
 @dataclass(frozen=True)
-class LineSums(GridSums, LineEntries):
+class LineSums(GridSums, LineEntries, LineErrors):
     """Sums over the values of an ordered attribute, each to be blurred by its part of `noise`.
 
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
@@ -191,7 +190,6 @@ class LineSums(GridSums, LineEntries):
         return LineSumsResponse(self, line=domain.axes_of(self.names[0])[0])
 
     def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
         refuse_several_rows(self, policy)
 
     # ---- what it costs, and what follows
@@ -220,7 +218,6 @@ class LineSums(GridSums, LineEntries):
         return np.asarray(found)
 
     def run_variance(self, low: Ints, high: Ints) -> Floats:
-        """Return the variance of the count of each run of positions, both ends included."""
         low, high = np.broadcast_arrays(np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64))
         nothing = np.zeros(low.size, dtype=np.int64)
         ends = np.stack([low.reshape(-1), high.reshape(-1), nothing, nothing], axis=1)
@@ -228,7 +225,6 @@ class LineSums(GridSums, LineEntries):
         return np.asarray(found.reshape(low.shape))
 
     def mean_variance(self, kind: Kind) -> float:
-        """Return the average variance over all ranges, all prefixes or all single values."""
         predict = Workload(self.sizes, kind=kind).predictor(self.strategy, self._moves)
         return float(predict(np.array(self._variances)))
 
