@@ -31,8 +31,8 @@ _LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nes
 _DEEPEST: Final = 40
 _LONGEST_SHOWN: Final = 60  # letters: a file that is no mapping is repeated in a refusal only if it is one such line
 
-YAML_TAG: Final = "tag:yaml.org,2002:"
-_SCALARS: Final = frozenset(YAML_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge"))
+_TAG: Final = "tag:yaml.org,2002:"
+_SCALARS: Final = frozenset({"str", "int", "float", "bool", "null", "timestamp", "merge"})
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 _GROUPED: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 # a text for our YAML reader, but a number for other readers or for people: 1e3, 08, 0o17
@@ -105,7 +105,7 @@ class YamlSource:
             fix = "Give the number of items instead of their names."
             raise self.refuse(f"must not be larger than {LARGEST_FILE // 1_000_000} MB", fix=fix)
         node = self._composed(self.text.removeprefix("\ufeff"))
-        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}null"):
+        if node is None or (_tag(node) == "null"):
             raise self.refuse("must not be empty", fix="Draft one with `tacit init DATA`.")
         self._check(node, "", 0, [0])
         return YamlEntry(node, "", self)
@@ -165,18 +165,15 @@ class YamlSource:
             raise self.refuse(f"must not be nested deeper than {_DEEPEST} levels", line=line, fix="Remove brackets.")
         if seen[0] > _LARGEST_TREE:
             raise self.refuse("must not repeat anchors inside anchors", line=line, fix="Write the values out.")
+        allowed = _SCALARS if isinstance(node, yaml.ScalarNode) else {"seq", "map"}
+        if _tag(node) not in allowed:
+            tag = node.tag.replace(_TAG, "!!")
+            raise self.refuse(f"must not have the tag {tag}", line=line, key=path, fix="Remove it.")
         match node:
-            case yaml.ScalarNode():
-                if node.tag not in _SCALARS:
-                    raise self._tagged(node, path, line)
             case yaml.SequenceNode():
-                if node.tag != f"{YAML_TAG}seq":
-                    raise self._tagged(node, path, line)
                 for number, child in enumerate(node.value):
                     self._check(child, f"{path}[{number}]", depth + 1, seen)
             case yaml.MappingNode():
-                if node.tag != f"{YAML_TAG}map":
-                    raise self._tagged(node, path, line)
                 first: dict[tuple[str, str], int] = {}
                 for key, child in node.value:
                     at = key.start_mark.line + 1
@@ -189,10 +186,6 @@ class YamlSource:
                         raise self.refuse("must not be given twice", line=at, key=inner, fix=fix)
                     first[key.tag, key.value] = at
                     self._check(child, inner, depth + 1, seen)
-
-    def _tagged(self, node: yaml.Node, path: str, line: int) -> Refused:
-        tag = node.tag.replace(YAML_TAG, "!!")
-        return self.refuse(f"must not have the tag {tag}", line=line, key=path, fix="Remove it.")
 
 
 _LEFT_OUT: Final = object()
@@ -240,6 +233,14 @@ class YamlEntry:
         raise located
 
     @property
+    def tag(self) -> str:
+        """The type that YAML gives it: str, int, float, bool, null, timestamp, merge, seq or map."""
+        return _tag(self.node)
+
+    def _at(self, node: yaml.Node, path: str) -> YamlEntry:
+        return YamlEntry(node, path, self.source)
+
+    @property
     def is_mapping(self) -> bool:
         """Whether it is `key: value` pairs."""
         return isinstance(self.node, yaml.MappingNode)
@@ -252,7 +253,12 @@ class YamlEntry:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was written."""
-        return bool(self.node.tag == f"{YAML_TAG}null")
+        return self.tag == "null"
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one value, and not empty."""
+        return isinstance(self.node, yaml.ScalarNode) and not self.is_empty
 
     def plain(self) -> Any:
         """Return the whole value as it was written, to be shown in a refusal."""
@@ -262,12 +268,12 @@ class YamlEntry:
             return [entry.plain() for entry in self.listed()]
         if self.is_empty:
             return None
-        if self.node.tag == f"{YAML_TAG}int" and _GROUPED.fullmatch(self.node.value) and len(self.node.value) < 40:
+        if self.tag == "int" and _GROUPED.fullmatch(self.node.value) and len(self.node.value) < 40:
             return int(self.node.value.replace("_", ""))
-        if self.node.tag == f"{YAML_TAG}bool":
+        if self.tag == "bool":
             return _boolean(self.node)
         try:
-            return float(self.node.value) if self.node.tag == f"{YAML_TAG}float" else self.node.value
+            return float(self.node.value) if self.tag == "float" else self.node.value
         except ValueError:
             return self.node.value
 
@@ -279,18 +285,16 @@ class YamlEntry:
         merged: dict[str, YamlEntry] = {}
         for place, (key, value) in enumerate(self.node.value):
             if place and (comma := _decimal_comma(self.node.value[place - 1][1], key, value)):
-                before = self.node.value[place - 1]
-                name = str(before[0].value)
-                raise YamlEntry(before[1], _joined(self.path, name), self.source).refuse(
-                    "must be a number", given=comma, fix=decimal_comma(comma)
-                )
-            if key.tag == f"{YAML_TAG}merge":
-                brought = YamlEntry(value, self.path, self.source)
+                name, number = self.node.value[place - 1]
+                at = self._at(number, _joined(self.path, str(name.value)))
+                raise at.refuse("must be a number", given=comma, fix=decimal_comma(comma))
+            if _tag(key) == "merge":
+                brought = self._at(value, self.path)
                 for part in brought.listed() if brought.is_list else [brought]:
-                    merged = {**YamlEntry(part.node, self.path, self.source).mapping(), **merged}
+                    merged = {**self._at(part.node, self.path).mapping(), **merged}
                 continue
-            name = YamlEntry(key, self.path, self.source).text(what="key")
-            found[name] = YamlEntry(value, _joined(self.path, name), self.source)
+            name = self._at(key, self.path).text(what="key")
+            found[name] = self._at(value, _joined(self.path, name))
         return found | {name: entry for name, entry in merged.items() if name not in found}
 
     def pairs(self) -> list[tuple[YamlEntry, YamlEntry]]:
@@ -300,9 +304,9 @@ class YamlEntry:
         found = []
         for key, value in self.node.value:
             path = _joined(self.path, str(key.value))
-            if key.tag == f"{YAML_TAG}merge":
-                raise YamlEntry(key, path, self.source).refuse("must not be brought in by <<", fix="Write it out.")
-            found.append((YamlEntry(key, path, self.source), YamlEntry(value, path, self.source)))
+            if _tag(key) == "merge":
+                raise self._at(key, path).refuse("must not be brought in by <<", fix="Write it out.")
+            found.append((self._at(key, path), self._at(value, path)))
         return found
 
     def fields(self, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, YamlEntry]:
@@ -312,7 +316,7 @@ class YamlEntry:
             if name not in known:
                 at = next((key for key, _ in self.node.value if key.value == name), entry.node)
                 fix = nearest(name, list(known))
-                raise YamlEntry(at, entry.path, self.source).refuse("is not a key that may stand here", fix=fix)
+                raise self._at(at, entry.path).refuse("is not a key that may stand here", fix=fix)
         for name in required:
             if name not in found:
                 raise self.refuse(f"must have the key {name}", given=sorted(found), fix=f"Add `{name}: ..`.")
@@ -322,7 +326,7 @@ class YamlEntry:
         """Return the members of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.refuse("must be a list", given=self.plain(), fix="Write [a, b, ..].")
-        return [YamlEntry(child, f"{self.path}[{number}]", self.source) for number, child in enumerate(self.node.value)]
+        return [self._at(child, f"{self.path}[{number}]") for number, child in enumerate(self.node.value)]
 
     def one_or_more(self) -> list[YamlEntry]:
         """Return the members of a list, or a single value as a list of one."""
@@ -330,9 +334,9 @@ class YamlEntry:
 
     def text(self, *, what: str = "") -> str:
         """Return a text, refusing what YAML reads as something else."""
-        if self.is_list or self.is_mapping or self.is_empty:
+        if not self.is_single:
             raise self.refuse(f"{what} must be a text".strip(), given=self.plain(), fix="Write one text.")
-        if self.node.tag != f"{YAML_TAG}str":
+        if self.tag != "str":
             raise self._misread(what)
         return str(self.node.value)
 
@@ -347,14 +351,14 @@ class YamlEntry:
 
     def amount(self) -> str:
         """Return the text of a number: 0.1 is one tenth, not the nearest binary number."""
-        if self.is_list or self.is_mapping or self.is_empty:
+        if not self.is_single:
             raise self.refuse("must be a number", given=self.plain(), fix="Write 0.5, or 1/3.")
         return str(self.node.value).replace("_", "")
 
     def whole(self) -> int:
         """Return a whole number."""
         written = self.node.value
-        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == f"{YAML_TAG}int":
+        if isinstance(self.node, yaml.ScalarNode) and self.tag == "int":
             if len(written) > 40:
                 raise self.refuse("must fit into 62 bits", fix="Use a smaller number.")
             if _GROUPED.fullmatch(written):
@@ -364,29 +368,29 @@ class YamlEntry:
         fix = "Write it without a fraction, a quote or an exponent."
         if isinstance(written, str) and (comma := decimal_comma(written)):
             fix = comma
-        if self.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float") and _LIKE_A_NUMBER.fullmatch(written):
+        if self.tag in ("str", "float") and _LIKE_A_NUMBER.fullmatch(written):
             exact = _exact(written)
             fix = f"Write {exact}." if isinstance(exact, int) else "Round it."
         raise self.refuse("must be a whole number", given=self.plain(), fix=fix)
 
     def real(self) -> float | int:
         """Return a finite number."""
-        if self.node.tag == f"{YAML_TAG}int":
+        if self.tag == "int":
             return self.whole()
         try:
-            found = float(self.node.value.replace("_", "")) if self.node.tag == f"{YAML_TAG}float" else math.nan
+            found = float(self.node.value.replace("_", "")) if self.tag == "float" else math.nan
         except ValueError:
             found = math.nan
         if math.isfinite(found):
             return found
-        exact = _exact(self.node.value) if isinstance(self.node, yaml.ScalarNode) else None
-        comma = decimal_comma(self.node.value) if isinstance(self.node, yaml.ScalarNode) else ""
-        fix = comma or ("Write a number." if exact is None else f"Write {exact}.")
+        written = self.node.value if isinstance(self.node, yaml.ScalarNode) else ""
+        exact = _exact(written)
+        fix = decimal_comma(written) or ("Write a number." if exact is None else f"Write {exact}.")
         raise self.refuse("must be a finite number", given=self.plain(), fix=fix)
 
     def yes_or_no(self) -> bool:
         """Return a truth value in any spelling."""
-        if self.node.tag != f"{YAML_TAG}bool":
+        if self.tag != "bool":
             raise self.refuse("must be true or false", given=self.plain(), fix="Write true or false.")
         return _boolean(self.node)
 
@@ -394,13 +398,13 @@ class YamlEntry:
         """Return a text, whole number or truth value that every YAML reader and every person reads in the same way."""
         if self.is_list or self.is_mapping:
             raise self.refuse("must be one value", given=self.plain(), fix="Remove the brackets.")
-        written, tag = self.node.value, self.node.tag
+        written, tag = self.node.value, self.tag
         is_bare = isinstance(self.node, yaml.ScalarNode) and not self.node.style
-        if tag == f"{YAML_TAG}str" and not (is_bare and _LIKE_A_NUMBER.fullmatch(written)):
+        if tag == "str" and not (is_bare and _LIKE_A_NUMBER.fullmatch(written)):
             return str(written)
-        if tag == f"{YAML_TAG}int" and _DECIMAL.fullmatch(written) and len(written) <= 40:
+        if tag == "int" and _DECIMAL.fullmatch(written) and len(written) <= 40:
             return int(written)
-        if tag == f"{YAML_TAG}bool" and written.lower() in ("true", "false"):
+        if tag == "bool" and written.lower() in ("true", "false"):
             return _boolean(self.node)
         raise self._misread("")
 
@@ -408,17 +412,17 @@ class YamlEntry:
         """Return the refusal of a value that YAML reads in an unexpected way."""
         written = self.node.value
         read_as = {
-            f"{YAML_TAG}bool": "true or false",
-            f"{YAML_TAG}int": "a number" if _DECIMAL.fullmatch(written) else "another number",
-            f"{YAML_TAG}float": "a fraction",
-            f"{YAML_TAG}timestamp": "a date",
-            f"{YAML_TAG}null": "nothing",
-            f"{YAML_TAG}merge": "a merge",
-            f"{YAML_TAG}str": "a text, other readers as a number",
-        }[self.node.tag]
+            "bool": "true or false",
+            "int": "a number" if _DECIMAL.fullmatch(written) else "another number",
+            "float": "a fraction",
+            "timestamp": "a date",
+            "null": "nothing",
+            "merge": "a merge",
+            "str": "a text, other readers as a number",
+        }[self.tag]
         shown = written if written else "an empty place"
         fix = f"Write {quoted(written)}."
-        if self.node.tag == f"{YAML_TAG}str":
+        if self.tag == "str":
             fix = f"Write {quoted(written)} for the text, or {_exact(written)} for the number."
         return self.refuse(f"{what} must be quoted: YAML reads {shown} as {read_as}".strip(), fix=fix)
 
@@ -444,12 +448,15 @@ def quoted(text: str) -> str:
 
 def _decimal_comma(before: yaml.Node, key: yaml.Node, value: yaml.Node) -> str:
     """Return what was written as 0,5 in braces, where YAML reads a 0 and then a key 5 without a value; or nothing."""
-    whole = f"{YAML_TAG}int"
-    if before.tag != whole or key.tag != whole or value.tag != f"{YAML_TAG}null" or value.value:
+    if [_tag(before), _tag(key), _tag(value)] != ["int", "int", "null"] or value.value:
         return ""
     end, start = before.end_mark, key.start_mark
     touches = end.line == start.line and start.column == end.column + 1
     return f"{before.value},{key.value}" if touches else ""
+
+
+def _tag(node: yaml.Node) -> str:
+    return str(node.tag).removeprefix(_TAG)
 
 
 def _boolean(node: yaml.Node) -> bool:
@@ -491,7 +498,7 @@ def _laid_out(node: yaml.Node, depth: int, *, in_a_list: bool = False) -> None:
         node.flow_style = depth > 1 or not node.value
         for value in node.value:
             _laid_out(value, depth + 1, in_a_list=True)
-    elif isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}str" and _in_doubt(node.value):
+    elif isinstance(node, yaml.ScalarNode) and _tag(node) == "str" and _in_doubt(node.value):
         node.style = "'"
 
 

@@ -19,7 +19,7 @@ from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike, rank_of_number
 from tacit.policy.genuine import as_plain, settle
 from tacit.policy.keys import BOOLEAN, VALUE, Key, Keys, Row, otherwise_key, read_two, two
-from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
+from tacit.policy.yaml_entries import YamlEntry
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Flag(OrderedAttribute):
         return self.kind if self.otherwise is None else {self.kind: {"otherwise": bool(self.otherwise)}}
 
     def read_value(self, entry: YamlEntry) -> Value:
-        return entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
+        return entry.yes_or_no() if entry.tag == "bool" else entry.value()
 
     def words(self, value: Value) -> str:
         return "yes" if value else "no"
@@ -344,7 +344,7 @@ class Dates(OrderedAttribute):
 
     def read_width(self, entry: YamlEntry) -> int:
         """Read the width of a block: a number of days, weeks, and so on."""
-        if entry.node.tag == f"{YAML_TAG}int":
+        if entry.tag == "int":
             return entry.whole()
         half = self.size // 2
         fix = f"Write the number alone, for instance {7 if self.by == 'day' else 2}."

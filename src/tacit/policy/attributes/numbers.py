@@ -19,14 +19,14 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
 from tacit.policy.genuine import as_plain, settle
 from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, otherwise_key, read_two, two
-from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
+from tacit.policy.yaml_entries import YamlEntry
 
 _NOT_WHOLE: Final = "Round it, or declare decimals:"
 
 
 def _whole(entry: YamlEntry) -> int:
     """Read a whole number; a refusal of a fraction names the kind for fractions."""
-    if entry.node.tag == f"{YAML_TAG}float" and not float(entry.real()).is_integer():
+    if entry.tag == "float" and not float(entry.real()).is_integer():
         fix = f"{_NOT_WHOLE} {{decimals: [0, 1], step: 0.1}}."
         raise entry.refuse("must be a whole number", given=entry.plain(), fix=fix)
     return entry.whole()
@@ -303,7 +303,7 @@ class Decimals(OrderedAttribute):
         return Fraction(text.strip())
 
     def read_width(self, entry: YamlEntry) -> Fraction | int:
-        return Fraction(entry.node.value) if entry.node.tag == f"{YAML_TAG}float" else entry.whole()
+        return Fraction(entry.node.value) if entry.tag == "float" else entry.whole()
 
     def words(self, value: Value) -> str:
         return format(Decimal(repr(float(value))), f".{len(str(self.scale)) - 1}f")

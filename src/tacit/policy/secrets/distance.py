@@ -30,7 +30,7 @@ from tacit.policy.secrets.family import (
     restricted_to,
 )
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import YAML_TAG, YamlEntry
+from tacit.policy.yaml_entries import YamlEntry
 
 METRICS: Final = ("l1", "l2", "linf")
 # short exponents only: the exact fraction of 1e999999999 would not fit into memory
@@ -262,11 +262,11 @@ def _write_alone(theta: Any) -> str:
 
 def _theta(entry: YamlEntry, unit: str = "") -> int | str:
     """Return the distance exactly as written: 5, 2.5 or 5/2."""
-    if unit and entry.node.tag == f"{YAML_TAG}str" and not _DISTANCE.fullmatch(str(entry.node.value).strip()):
+    if unit and entry.tag == "str" and not _DISTANCE.fullmatch(str(entry.node.value).strip()):
         number = re.fullmatch(rf"([0-9.]+)\s*{unit}s?", str(entry.node.value).strip())
         fix = f"Write the number of {unit}s alone, for instance {number[1] if number else 2}."
         raise entry.refuse("must be a number", given=entry.plain(), fix=fix)
-    if entry.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float"):
+    if entry.tag in ("str", "float"):
         return str(entry.node.value).replace("_", "")
     return entry.whole()
 
