@@ -110,27 +110,27 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal without our letters is no reason to stop
-    said: dict[str, Any]
+    document: dict[str, Any]
     try:
         on_start()
         with _ended_in_order():
             done = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
         if done != INTERRUPTED:
             return done if isinstance(done, int) else 0
-        said, code = _ended("interrupted", given[:1]), INTERRUPTED  # typer turns Ctrl-C into this exit code
+        document, code = _ended("interrupted", given[:1]), INTERRUPTED  # typer turns Ctrl-C into this exit code
     except TacitError as error:
-        said, code = refusal(error), error.exit_code
+        document, code = refusal(error), error.exit_code
     except _UsageError as fault:
-        said, code = _wrong_usage(fault), 2
+        document, code = _wrong_usage(fault), 2
     except (KeyboardInterrupt, typer.Abort):
-        said, code = _ended("interrupted", given[:1]), INTERRUPTED
+        document, code = _ended("interrupted", given[:1]), INTERRUPTED
     except Terminated:
-        said, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
+        document, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
     except OSError as fault:
-        said, code = _system_fault(fault, given[:1]), 1
+        document, code = _system_fault(fault, given[:1]), 1
     except Exception:
-        said, code = _fault(given), 1
-    complain(said, as_json=as_json)
+        document, code = _fault(given), 1
+    complain(document, as_json=as_json)
     return code
 
 
@@ -204,10 +204,10 @@ def _fault(given: list[str]) -> dict[str, Any]:
     if given and given[0] in NEVER_OPENS_ROWS and not opens_rows:
         if os.environ.get("TACIT_DEBUG"):
             traceback.print_exc()
-        said = misuse("internal fault.", "Set TACIT_DEBUG=1 to see where, and please report it.")
+        document = misuse("internal fault.", "Set TACIT_DEBUG=1 to see where, and please report it.")
     else:
-        said = misuse(
+        document = misuse(
             "internal fault; what was charged stays charged.",
             "No detail is shown because rows may have been open: run the same on made-up rows and report what you see.",
         )
-    return {**said, "kind": "InternalError"}
+    return {**document, "kind": "InternalError"}

@@ -108,7 +108,7 @@ def _write(audit: CaseAudit, folder: Path) -> list[Path]:
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
 
-Samples = Annotated[int, typer.Option("--samples", min=1_000, help="Outputs that are drawn of either data set.")]
+Samples = Annotated[int, typer.Option("--samples", min=1_000, help="Outputs that are picture of either data set.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="How likely one false alarm may be.")]
 NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many samples can no longer hide."
 
@@ -267,11 +267,11 @@ def audit_disclosure(
     if chart is not None:
         from tacit.report.charts.release_charts import chart_png, chart_svg
 
-        drawn = audited.chart()
+        picture = audited.chart()
         if chart.suffix.lower() == ".png":
-            chart.write_bytes(chart_png(drawn))
+            chart.write_bytes(chart_png(picture))
         else:
-            chart.write_text(chart_svg(drawn), encoding="utf-8")
+            chart.write_text(chart_svg(picture), encoding="utf-8")
     if as_json:
         show_json(audited.document())
     else:

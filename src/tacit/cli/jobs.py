@@ -91,7 +91,7 @@ def show_plan(
             show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
         elif refused or uncovered or telling or changed:
             reasons = {"rows": refused, "policy": uncovered, "leakage": telling, "files": changed}
-            why = " and ".join(reason for reason, said in reasons.items() if said)
+            why = " and ".join(reason for reason, refusal in reasons.items() if refusal)
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}.")
         else:
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
@@ -127,8 +127,8 @@ def left_out_unseen(job: Job) -> str:
     files = [found if path.startswith(DEMO) else folder / path for path, found in zip(written, job.rows, strict=True)]
     words: list[str | Path] = ["check", folder / policy]
     words += [word for path in files for word in ("--rows", path)]
-    for key, said in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
-        words += [] if said is None else [f"--{key}", str(said)]
+    for key, name in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
+        words += [] if name is None else [f"--{key}", str(name)]
     return f"{unseen}: `{command(*words)}`"
 
 

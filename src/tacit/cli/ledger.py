@@ -133,7 +133,7 @@ def rotate_coins(
     ledger: Where,
     *,
     dataset: Annotated[str, typer.Option(help="The data set whose coins are forgotten.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only what it means is said.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, it only says what that means.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Forget the coins of a data set, for instance because the same keys have got new values.
@@ -171,10 +171,12 @@ def _unfinished(run: Run, entries: list[LedgerEntry], *, has_coins: bool) -> str
     cost = shown(sum((e.epsilon for e in entries if run.first <= e.number <= run.last), Fraction(0)))
     what = f"Run {run.run} of job {run.job!r} paid {cost} (entries {run.first} to {run.last})"
     # which of its entries were for true records nobody noted
-    kept = ", except for true records: another run shows them by the same coins and costs no more" if has_coins else ""
+    coins = ", except for true records: another run shows them by the same coins and costs no more" if has_coins else ""
     if run.state == "lost":
-        return f"{what} and broke off: what it had not written is lost{kept}."
-    return f"{what} and has not ended: it is still at work, or it was killed and what it had not written is lost{kept}."
+        return f"{what} and broke off: what it had not written is lost{coins}."
+    return (
+        f"{what} and has not ended: it is still at work, or it was killed and what it had not written is lost{coins}."
+    )
 
 
 def _document(found: Account | LedgerEntry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`tacit monitor run|show|schema`: watch places in files of events as they come, and show what was said."""
+"""`tacit monitor run|show|schema`: watch places in files of events as they come, and show their verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tacit.jobs.monitor_file import MonitorFile, OpenMonitors
     from tacit.monitor.history import History, MapVerdict, PlaceVerdict
 
-monitor_app = typer.Typer(help="Watch places in files of events, and show what was said.", rich_markup_mode=None)
+monitor_app = typer.Typer(help="Watch places in files of events, and show their verdicts.", rich_markup_mode=None)
 NAMED_ALARMS = 5
 
 
@@ -64,17 +64,19 @@ def run_monitors(
             show(_begun(found, where))
         try:
             for file in _files(where, opened, interval if endless else None):
-                said = _taken(file, opened, patient=endless)
-                if said is None:
+                verdicts = _taken(file, opened, patient=endless)
+                if verdicts is None:
                     continue
                 if endless:
                     _publish(found, opened)
-                step = {"file": file.name, "verdicts": {name: _document(verdict) for name, verdict in said.items()}}
+                step = {"file": file.name, "verdicts": {name: _document(verdict) for name, verdict in verdicts.items()}}
                 steps.append(step)
                 if as_json and endless:
                     show(json.dumps(step))
                 elif not as_json:
-                    show(f"{file.name}: " + "; ".join(f"{name} {_words(verdict)}" for name, verdict in said.items()))
+                    show(
+                        f"{file.name}: " + "; ".join(f"{name} {_words(verdict)}" for name, verdict in verdicts.items())
+                    )
         finally:
             if steps:
                 _publish(found, opened)  # also what was said before a file that could not be read
@@ -84,7 +86,7 @@ def run_monitors(
         show(f"Taken: {len(steps)} new file{'s' * (len(steps) != 1)}. Verdicts are in {from_here(found.out)}.")
 
 
-@monitor_app.command("show", short_help="Show what monitors have said.")
+@monitor_app.command("show", short_help="Show what monitors have published.")
 def show_monitors(
     states: Annotated[list[Path], typer.Argument(metavar="STATE..", help="States of monitors, or a folder of them.")],
     *,
@@ -180,11 +182,11 @@ def _draw(history: History, file: Path, points: Path | None) -> None:
     from tacit.report.charts.monitor_charts import monitor_chart
     from tacit.report.charts.release_charts import chart_png, chart_svg
 
-    drawn = monitor_chart(history, points=points)
+    picture = monitor_chart(history, points=points)
     if file.suffix.lower() == ".png":
-        file.write_bytes(chart_png(drawn))
+        file.write_bytes(chart_png(picture))
     elif file.suffix.lower() == ".svg":
-        file.write_text(chart_svg(drawn), encoding="utf-8")
+        file.write_text(chart_svg(picture), encoding="utf-8")
     else:
         raise PlanError("must end in .svg or .png", key="--chart", given=str(file), fix="Rename it.")
 
@@ -218,18 +220,18 @@ def _document(verdict: PlaceVerdict | MapVerdict) -> dict[str, Any]:
     if not isinstance(verdict, MapVerdict):
         return asdict(verdict)
     alarms = [asdict(alarm) for alarm in verdict.alarms]
-    said = {"step": verdict.step, "time": verdict.time, "asked": verdict.asked}
-    return {**said, "places": len(verdict), "new_alarms": alarms}
+    words = {"step": verdict.step, "time": verdict.time, "asked": verdict.asked}
+    return {**words, "places": len(verdict), "new_alarms": alarms}
 
 
 def _history(file: Path, history: History) -> dict[str, Any]:
     from dataclasses import asdict
 
     settings = history.settings
-    kept = ("kind", "attribute", "place", "at", "threshold", "epsilon", "window", "unit")
+    settings_shown = ("kind", "attribute", "place", "at", "threshold", "epsilon", "window", "unit")
     return {
         "state": str(file),
-        **{key: settings[key] for key in kept if key in settings},
+        **{key: settings[key] for key in settings_shown if key in settings},
         "steps": len(history.steps),
         "alarms" if history.is_map else "verdicts": [asdict(verdict) for verdict in history.verdicts],
         "ledger": history.receipt,

@@ -111,15 +111,15 @@ def complain(error: dict[str, Any], *, as_json: bool) -> None:
 
 def refusal(error: TacitError) -> dict[str, Any]:
     """Return an error as plain data; the same keys whatever it was."""
-    said: dict[str, Any] = {"kind": type(error).__name__, "file": None, "line": None, "key": None, "given": None}
+    document: dict[str, Any] = {"kind": type(error).__name__, "file": None, "line": None, "key": None, "given": None}
     if isinstance(error, Refused):
         place = {"file": error.file or None, "line": error.line, "key": error.key or None}
-        said |= {**place, "rule": error.rule, "given": error.given, "fix": error.fix or None}
+        document |= {**place, "rule": error.rule, "given": error.given, "fix": error.fix or None}
     elif isinstance(error, DataRefused):
-        said |= {"key": error.column or None, "rule": error.rule, "fix": error.fix or None}
+        document |= {"key": error.column or None, "rule": error.rule, "fix": error.fix or None}
     else:
-        said |= {"rule": str(error), "fix": None}
-    return {**said, "message": str(error)}
+        document |= {"rule": str(error), "fix": None}
+    return {**document, "message": str(error)}
 
 
 def misuse(rule: str, fix: str) -> dict[str, Any]:
@@ -159,8 +159,8 @@ def from_here(folder: Path) -> Path:
 
 def plain_text(text: str, *, longest: int = 60) -> str:
     """Return what somebody else wrote, on one line, without control characters, and cut where it gets too long."""
-    said = _one_line(text)
-    return said if len(said) <= longest else f"{said[: longest - 2]}.."
+    line = _one_line(text)
+    return line if len(line) <= longest else f"{line[: longest - 2]}.."
 
 
 def _one_line(text: str) -> str:

@@ -284,13 +284,13 @@ class MonitorFile:
     def _check_policies(self, new: Mapping[str, Mapping[str, Any]]) -> None:
         """Refuse monitors that one account cannot take, since they keep different promises, before any is charged."""
         assert self.ledger is not None  # noqa: S101 - the caller looked
-        kept: list[Policy] = []
+        policies: list[Policy] = []
         with Ledger(self.ledger, create=False) as ledger:
             for name, options in new.items():
                 try:
                     with _made(self.policy, {**options, "state": None}) as sketch:  # in memory, and charges nothing
-                        kept.append(sketch.policy)
-                    ledger.check_policies(dataset=str(self.dataset), policies=kept, analyst=self.analyst)
+                        policies.append(sketch.policy)
+                    ledger.check_policies(dataset=str(self.dataset), policies=policies, analyst=self.analyst)
                 except Refused as refusal:
                     raise refusal.located(file=self.file, key=f"monitor {name!r}: {refusal.key}") from None
 

@@ -1,4 +1,4 @@
-"""Plan, charge, count, blur, estimate, certify.
+"""Plan, charge, count, add noise, estimate, certify.
 
 In reading order:
 

@@ -155,11 +155,11 @@ def _is_value(value: Any, attribute: Attribute) -> bool:
 
 
 class Paid(NamedTuple):
-    """What was paid for: the ledger's receipts, or None for each; the coins; what was noted of the files of lines."""
+    """What was paid for: the ledger's receipts, or None for each; the coins; what the files of lines contain."""
 
     receipts: Sequence[Receipt | None]
     coins: CoinState
-    kept: Contents
+    contents: Contents
 
 
 NOTHING_PAID = Paid((), CoinState(b"", {}, {}), {})
@@ -169,7 +169,7 @@ class Refusals(dict[str, TacitError]):
     """What would refuse to pay, by what it is about: `policy`, `table`, `leakage`, `files`."""
 
     @contextlib.contextmanager
-    def kept(self, about: str, kind: type[TacitError]) -> Iterator[None]:
+    def catching(self, about: str, kind: type[TacitError]) -> Iterator[None]:
         """Keep a refusal of this kind, and go on."""
         try:
             yield
@@ -229,16 +229,16 @@ class Purse:
         lines = [line for plan in plans for line in plan.coin_lines]
         coins = self._coins_so_far(lines) if lines else None
         if ledger is not None and opening and any(one.dataset == self._dataset for one in ledger.accounts()):
-            with found.kept("policy", LedgerError):
+            with found.catching("policy", LedgerError):
                 ledger.check_policies(dataset=self._dataset, policies=[self._policy], analyst=self._analyst)
         if ledger is not None and table is not None:
-            with found.kept("table", PlanError):
+            with found.catching("table", PlanError):
                 ledger.check(dataset=self._dataset, clauses=[table])
-        with found.kept("leakage", Refused):
+        with found.catching("leakage", Refused):
             mark = "" if coins is None else coins.mark
             self.leakage.check(plans, ledger, self._dataset, mark, opening=opening)
         if ledger is not None and coins is not None and self._content is not None:
-            with found.kept("files", DataRefused):
+            with found.catching("files", DataRefused):
                 coins.contents_now(self._content, lines)
         return found
 
@@ -282,9 +282,9 @@ class Purse:
             )
         with self._lock:
             while True:
-                asked = [*(line for one in due for line in one.lines), *lines]
-                coins = self._coin_state(asked)
-                kept = {} if self._content is None else coins.contents_now(self._content, asked)
+                lines_read = [*(line for one in due for line in one.lines), *lines]
+                coins = self._coin_state(lines_read)
+                contents = {} if self._content is None else coins.contents_now(self._content, lines_read)
                 costs, after = prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:
@@ -300,25 +300,25 @@ class Purse:
                         check_alone(table, self._own_tables, self._dataset)
                     self.leakage.weigh(showing)
                 clauses: list[Clause] = [one for one in (table, showing) if one is not None]
-                if kept or (after and epsilon):
-                    clauses.append(RaisedCoins(coins, after, kept))
+                if contents or (after and epsilon):
+                    clauses.append(RaisedCoins(coins, after, contents))
                 with contextlib.suppress(StateMoved), charges.charging(epsilon):
                     receipts = self._receipts(due, costs, coins, clauses, run=run, job=job)
                     self._own_tables += [] if table is None else [table]
                     self._own_coins.raised(after)
                     self._spent += epsilon
-                    return Paid(receipts, coins, kept)
+                    return Paid(receipts, coins, contents)
 
     def were_shown(self, paid: Paid, lines: Iterable[str]) -> None:
         """Note that lines are shown with what their files held, before they are handed out; or refuse that."""
-        kept = {line: paid.kept[line] for line in lines if line in paid.kept}
-        if self.ledger is not None and kept:
-            self.ledger.were_shown(dataset=self._dataset, kept=(paid.coins, kept))
+        contents = {line: paid.contents[line] for line in lines if line in paid.contents}
+        if self.ledger is not None and contents:
+            self.ledger.were_shown(dataset=self._dataset, kept=(paid.coins, contents))
 
     def were_not_shown(self, paid: Paid) -> None:
         """Take back what files held, after a refusal that showed nothing of them."""
-        if self.ledger is not None and paid.kept:
-            self.ledger.were_not_shown(dataset=self._dataset, kept=(paid.coins, paid.kept))
+        if self.ledger is not None and paid.contents:
+            self.ledger.were_not_shown(dataset=self._dataset, kept=(paid.coins, paid.contents))
 
     def _receipts(
         self,

@@ -1,4 +1,4 @@
-"""Releases that were paid for: counted and blurred in one go, each made once."""
+"""Releases that were paid for: counted and given their noise together, each made once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Reserved:
 
 
 class Drawn:
-    """What was drawn for plans that were paid for together: counted and blurred in one go, each handed out once.
+    """What was drawn for plans that were paid for together: counted in one go, each handed out once.
 
     True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
     """
@@ -60,7 +60,7 @@ class Drawn:
         """Return what makes the record of one plan, and forget it."""
         with self._lock:
             if self._waiting is None:
-                truths = true_answers(self._plans, self._rows)
+                truths = count_plans(self._plans, self._rows)
                 self._waiting = [
                     draw_record(plan, truth, self._rows, self._coins)
                     for plan, truth in zip(self._plans, truths, strict=True)
@@ -70,8 +70,8 @@ class Drawn:
         return made
 
 
-def true_answers(plans: Sequence[Plan], rows: Rows) -> list[list[Ints]]:
-    """Return the true answers of what each plan looks at. The plans are under one policy; one plan is counted once."""
+def count_plans(plans: Sequence[Plan], rows: Rows) -> list[list[Ints]]:
+    """Return the true answers of what each plan looks at; plans are under one policy, and each is counted once."""
     policy = plans[0].policy
     declared = policy.known_people
     distinct = {id(plan): plan.tallied for plan in plans}

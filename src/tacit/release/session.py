@@ -1,10 +1,10 @@
 """A session: one policy, one set of rows, one budget. Plans, charges, and only then opens the rows.
 
 Order of a release: make the plan from public things (refuse here if anything is wrong), charge the budget in one
-transaction, open and count the rows, blur, estimate, certify. A crash after the charge loses budget, never privacy.
-The plan is made once (`plan`): what is explained, checked, charged, executed and certified is one object. Several
-releases may be paid for in one transaction (`reserve`); each is then made at most once, since what was drawn the first
-time may have been seen.
+transaction, open and count the rows, add noise, estimate, certify. A crash after the charge loses budget, never
+privacy. The plan is made once (`plan`): what is explained, checked, charged, executed and certified is one object.
+Several releases may be paid for in one transaction (`reserve`); each is then made at most once, since what was drawn
+the first time may have been seen.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tacit.policy.policy import Policy, as_policy
 from tacit.release.budget import NOTHING_PAID, LeakageWatch, Paid, Purse, fixed
 from tacit.release.certificate import Certificate, certify
 from tacit.release.estimate.measure import check_answerable, counts_of
-from tacit.release.execute import Drawn, Reserved, true_answers
+from tacit.release.execute import Drawn, Reserved, count_plans
 from tacit.release.interactive import Asking, allow
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.publication import Publication, check_announced
@@ -331,7 +331,7 @@ class Session:
             part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
             promise = self._certified(question, receipt, part_of)
             record = closed(
-                lambda: select(question, *true_answers([question], rows)[0]), InternalError("rows were open")
+                lambda: select(question, *count_plans([question], rows)[0]), InternalError("rows were open")
             )
             return replace(record, promise=promise, _make_frame=rows.frame)
 

@@ -172,8 +172,8 @@ def test_a_planned_job_is_executed_as_it_was_planned(counted: Counted, small_job
 def test_a_job_counts_its_rows_in_one_call(small_job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     from tacit.release import execute as drawn
 
-    tally, calls = drawn.true_answers, []
-    monkeypatch.setattr(drawn, "true_answers", lambda plans, rows: calls.append(len(plans)) or tally(plans, rows))
+    tally, calls = drawn.count_plans, []
+    monkeypatch.setattr(drawn, "count_plans", lambda plans, rows: calls.append(len(plans)) or tally(plans, rows))
     run_job(small_job)
     assert calls == [3]
 

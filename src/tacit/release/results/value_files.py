@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
-import numpy.typing as npt
+
+from tacit.arrays import Floats
 
 if TYPE_CHECKING:
     from tacit.plan.plans.plan import Plan
@@ -94,18 +95,16 @@ def planned_file_name(stem: str, plan: Plan) -> str:
     return file_name(stem, plan.answers) if plan.records is None else f"{stem}.parquet"
 
 
-def rounded(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> list[Any]:
+def rounded(name: str, numbers: Floats, decimals: int) -> list[Any]:
     """Return a column of numbers as CSV has it; `lower` is rounded down and `upper` up."""
     return _as_cells(_turned(name, numbers, decimals))
 
 
-def _as_cells(numbers: npt.NDArray[np.float64]) -> list[Any]:
+def _as_cells(numbers: Floats) -> list[Any]:
     return [int(number) if number.is_integer() else "" if math.isnan(number) else number for number in numbers.tolist()]
 
 
-def _all_turned(
-    numbers: Mapping[str, npt.NDArray[np.float64]], decimals: int, shares: npt.NDArray[np.float64] | None
-) -> dict[str, npt.NDArray[np.float64]]:
+def _all_turned(numbers: Mapping[str, Floats], decimals: int, shares: Floats | None) -> dict[str, Floats]:
     """Return all columns of numbers as they are written; where there is one number, no digit is turned outwards."""
     turned = {name: _turned(name, column, decimals) for name, column in numbers.items()}
     if _OUTWARDS.keys() <= numbers.keys():
@@ -116,7 +115,7 @@ def _all_turned(
     return turned
 
 
-def _turned(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> npt.NDArray[np.float64]:
+def _turned(name: str, numbers: Floats, decimals: int) -> Floats:
     scale, turn = 10.0**decimals, _OUTWARDS.get(name, np.round)
     turned = np.empty(len(numbers), dtype=np.float64)
     for start in range(0, len(numbers), _CACHED):
@@ -156,28 +155,32 @@ def write_table(
     name: str,
     answers: int,
     labels: Mapping[str, Sequence[Any]],
-    numbers: Mapping[str, npt.NDArray[np.float64]],
+    numbers: Mapping[str, Floats],
     *,
     error: float,
-    shares: npt.NDArray[np.float64] | None = None,
+    shares: Floats | None = None,
 ) -> str:
     """Write labels and numbers to a file of this name, of the kind that so many answers have; return its whole name.
 
     `error` is the expected error of one of the values, `shares` are a last column.
     """
-    called = file_name(name, answers)
-    write = write_csv if answers <= LARGEST_CSV else _write_parquet
-    write(folder / called, labels, numbers, error=error, shares=shares)
-    return called
+    path = folder / file_name(name, answers)
+    if answers <= LARGEST_CSV:
+        write_csv(path, labels, numbers, error=error, shares=shares)
+    else:
+        from tacit.rows.sources.frames import write_parquet
+
+        write_parquet(path, side_by_side(labels, _all_turned(numbers, decimals_for(error), shares)))
+    return path.name
 
 
 def write_csv(
     path: Path,
     labels: Mapping[str, Sequence[Any]],
-    numbers: Mapping[str, npt.NDArray[np.float64]],
+    numbers: Mapping[str, Floats],
     *,
     error: float,
-    shares: npt.NDArray[np.float64] | None = None,
+    shares: Floats | None = None,
 ) -> None:
     """Write labels and numbers as CSV."""
     turned = _all_turned(numbers, decimals_for(error), shares)
@@ -185,27 +188,8 @@ def write_csv(
     _write(path, list(columns), list(columns.values()))
 
 
-def _write_parquet(
-    path: Path,
-    labels: Mapping[str, Sequence[Any]],
-    numbers: Mapping[str, npt.NDArray[np.float64]],
-    *,
-    error: float,
-    shares: npt.NDArray[np.float64] | None = None,
-) -> None:
-    from tacit.rows.sources.frames import write_parquet
-
-    write_parquet(path, side_by_side(labels, _all_turned(numbers, decimals_for(error), shares)))
-
-
 def write_cross_table(
-    path: Path,
-    heading: str,
-    rows: Sequence[Any],
-    across: Sequence[Any],
-    grid: npt.NDArray[np.float64],
-    *,
-    error: float,
+    path: Path, heading: str, rows: Sequence[Any], across: Sequence[Any], grid: Floats, *, error: float
 ) -> None:
     """Write values by two attributes as CSV: one down, below `heading`, and one across."""
     decimals = decimals_for(error)
@@ -260,7 +244,7 @@ def _plain(number: Any) -> Any:
     return Decimal(np.format_float_positional(number, trim="0"))
 
 
-def number_texts(name: str, numbers: npt.NDArray[np.float64], error: float) -> list[str]:
+def number_texts(name: str, numbers: Floats, error: float) -> list[str]:
     """Return a column of numbers as texts; one that is no finite number is empty.
 
     >>> number_texts("value", np.array([1234.56, -0.2]), error=5.0)
@@ -284,10 +268,10 @@ def with_interval(value: float, lower: float, upper: float, error: float, *, bef
     """
     if math.isnan(value):
         return "nobody"
-    said = number_text("value", value, error)
+    text = number_text("value", value, error)
     if error == 0:
-        return said
-    return f"{said} ({before}{number_text('lower', lower, error)} to {number_text('upper', upper, error)})"
+        return text
+    return f"{text} ({before}{number_text('lower', lower, error)} to {number_text('upper', upper, error)})"
 
 
 def _text(number: Any) -> str:
