@@ -46,6 +46,7 @@ from tacit.noise.line.variances import LineVariances
 
 MOST_VALUES: Final = 1 << 23
 DRAWN: Final = 1 - Fraction(SLACK)  # share of the rates that is drawn at; the rest pays for rounding
+NO_SINGLE_LAW: Final = "noise on a line has no one law for all running counts: ask for run_variance and run_bound"
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,17 @@ class LineNoise(EvenJointLaw):
         """Return the mean variance of the noise on a running count."""
         return self.mean_variance("prefixes")
 
-    def _has_no_single_law(self, _: Any) -> NoReturn:
-        message = "noise on a line has no one law for all running counts: ask for run_variance and run_bound"
-        raise TypeError(message)
+    def pmf(self, k: ArrayLike) -> NoReturn:
+        raise TypeError(NO_SINGLE_LAW)
 
-    pmf = cdf = survival = quantile = _has_no_single_law  # type: ignore[assignment] - argument names
+    def cdf(self, k: ArrayLike) -> NoReturn:
+        raise TypeError(NO_SINGLE_LAW)
+
+    def survival(self, k: ArrayLike) -> NoReturn:
+        raise TypeError(NO_SINGLE_LAW)
+
+    def quantile(self, p: float) -> NoReturn:
+        raise TypeError(NO_SINGLE_LAW)
 
     # ---- what it is -------------------------------------------------------------------------------------------------
 
