@@ -19,7 +19,7 @@ from parameters import every_two_together
 from tacit.plan.choose import choose
 from tacit.plan.question import resolve
 from tacit.plan.questions import Cumulative, Marginals
-from tacit.plan.sensitivity.exact_totals import exact_attributes, exact_groups
+from tacit.plan.sensitivity.moves import exact_attributes, exact_groups
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})
 FAMILIES = {

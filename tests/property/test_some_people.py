@@ -14,7 +14,7 @@ import tacit as tc
 from brute_force import answers_of, edges_of, every_record, step_by_edges
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.sensitivity.exact_totals import directions, exact_cumulative, exact_groups, finest_groups
+from tacit.plan.sensitivity.moves import directions, exact_cumulative, exact_groups, finest_groups
 from tacit.policy.domain import positions
 from tacit.policy.policy_file import policy_schema
 from tacit.policy.secrets import FAMILIES, TakingPart

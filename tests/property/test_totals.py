@@ -15,7 +15,7 @@ from strategies import TABLES, facts, linear_queries, policies, predicates
 from tacit.plan.choose import choose
 from tacit.plan.question import resolve
 from tacit.plan.questions import Cumulative, Marginals, cumulative
-from tacit.plan.sensitivity.exact_totals import (
+from tacit.plan.sensitivity.moves import (
     directions,
     exact_attributes,
     exact_cumulative,

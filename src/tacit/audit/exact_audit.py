@@ -46,7 +46,7 @@ from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.questions.clusters import ClustersPlan
-from tacit.plan.sensitivity.exact_totals import exact_attributes
+from tacit.plan.sensitivity.moves import exact_attributes
 from tacit.policy.domain import every_record
 from tacit.policy.policy import ABSENT, Policy, as_policy
 

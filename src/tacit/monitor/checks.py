@@ -1,7 +1,7 @@
 """What a monitor refuses before it is begun: numbers out of range, unknown places, policies that it cannot keep.
 
 Whether counts can only fall along secret edges, so that one-sided noise hides a visit, is derived from the policy
-(`plan/sensitivity/steps.py`, `plan/sensitivity/exact_totals.py`), never declared.
+(`plan/sensitivity/steps.py`, `plan/sensitivity/moves.py`), never declared.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
 from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram
-from tacit.plan.sensitivity.coupling import touched_facts
-from tacit.plan.sensitivity.exact_totals import directions
-from tacit.plan.sensitivity.steps import LargestStep, largest_step
+from tacit.plan.sensitivity.moves import directions
+from tacit.plan.sensitivity.steps import LargestStep, largest_step, touched_facts
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.edges.relations import Same

@@ -7,8 +7,7 @@ In reading order:
     questions        the questions, one module each
     choose           a whole plan, and the plan in words
     calibrate        the least noise that hides a step
-    error_laws       the laws of the errors of estimates
-    expected_errors  the expected error of a plan
+    error_laws       the laws of the errors of estimates, and the expected error of a plan
     measure          what noise is added to
     plans            plans, one module for each kind
     question         the contract of a question

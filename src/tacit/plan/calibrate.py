@@ -73,8 +73,7 @@ def independent_noise(step: LargestStep, epsilon: Fraction, falling: int = 1, ri
 
     The error is falling * right^2 + rising * left^2: each side counts for the answers that need it.
     """
-    fall = max((fall for fall, _ in step.profiles), default=0)
-    rise = max((rise for _, rise in step.profiles), default=0)
+    fall, rise = step.largest_fall, step.largest_rise
     if rise == 0:
         return TwoScale(drawable(fall / epsilon), Fraction(0))
     if fall == 0:

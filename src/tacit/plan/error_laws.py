@@ -1,7 +1,12 @@
-"""How estimates spread around the truth: the law of each answer's estimate, shared by all answers that have the same.
+"""How far estimates are off: the laws of their errors, and the expected error of a plan, from public parameters alone.
 
-The estimate of an answer is sum over j of weight_j * noisy_j, plus what is known exactly. Here are the weights, grouped
-by law, for every way in which answers are estimated:
+What is said here is about what `release/estimate/infer.py` does by default, with the same facts, which the plan holds:
+subtract the mean of the noise, then use the totals that no secret edge changes, by least squares, and make several
+tables agree if that is asked for. Rising counts and non-negativity are projections on sets that contain the truth: for
+them the expected error is an upper bound, and intervals still hold.
+
+The estimate of an answer is sum over j of weight_j * noisy_j, plus what is known exactly. Answers whose errors have the
+same law share one. These are the weights, for every way in which answers are estimated:
 
 * an entry by itself: weight 1;
 * a cell of a group with an exact total: least squares subtracts the share v_i / sum of v of the group's error;
@@ -15,24 +20,42 @@ a bound on what they differ by (`noise/sum_bounds.py`).
 
 Tables that were made to agree are at least as close to the truth as each by itself. They have the intervals of the
 latter, which hold at least at their level.
+
+Counts on a line are differences of estimated running counts, whatever noise is added to. `LineErrors` is what every way
+to estimate them says about itself: the variance of a run of neighbouring positions, the mean over all runs of a kind
+without listing them, and bounds that hold, from the law of its error.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.law import Law
+from tacit.noise.law import Kind, Law
 from tacit.noise.sum_bounds import Term, bounds_near
 
 if TYPE_CHECKING:
+    from tacit.plan.measure.measured import Measured
     from tacit.plan.plans.linear import LinearPlan
+    from tacit.plan.question import Linear
+    from tacit.policy.policy import Policy
+
+
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
+Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
+MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
+RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
+
+
+# ---- laws ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -56,23 +79,10 @@ def blocks_of(groups: Ints) -> PositionGroups | None:
 
 def cells_in_sum(low: Ints, high: Ints, blocks: PositionGroups | None) -> Floats:
     """Return the variance of the sum of the cells low..high, in units of one cell's noise variance."""
-    if blocks is None:
-        return (high - low + 1).astype(np.float64)
-    same = blocks.first[low] == blocks.first[high]
-    within = _left(high - low + 1, blocks.last[low] - blocks.first[low] + 1)
-    head = _left(blocks.last[low] - low + 1, blocks.last[low] - blocks.first[low] + 1)
-    tail = _left(high - blocks.first[high] + 1, blocks.last[high] - blocks.first[high] + 1)
-    return np.where(same, within, head + tail)
-
-
-def _left(part: Ints, whole: Ints) -> Floats:
-    return part * (1 - part / whole)
-
-
-Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
-Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
-MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
-RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
+    pieces = _pieces(low, high, blocks, even=False)
+    inside, whole = pieces[:, [0, 2]].astype(np.float64), pieces[:, [1, 3]]
+    shares = np.divide(inside, whole, out=np.zeros_like(inside), where=whole > 0)
+    return np.asarray((inside * (1 - shares)).sum(axis=1))
 
 
 class AnySpread(ABC):
@@ -168,14 +178,7 @@ def spread_of_runs(plan: LinearPlan, low: Ints, high: Ints) -> AnySpread:
     if errors is not None:
         return errors.spread(low, high)
     # counts whose noise is drawn together: bounds of differences hold whatever they have in common
-    noisy = np.ones(plan.base.size(plan.policy.domain), dtype=np.bool_) if plan.fixed is None else ~plan.fixed
-    return of_two_counts(plan.noise, noisy[high], (low > 0) & noisy[low - 1])
-
-
-def of_two_counts(noise: Law, plus: Bools, minus: Bools) -> Spread:
-    """Return the laws of differences of two counts, of which either may be noisy."""
-    kinds = np.stack([plus, minus], axis=1).astype(np.int64)
-    return _shared(kinds, lambda kind: ((noise, 1.0, int(kind[0])), (noise, -1.0, int(kind[1]))))
+    return NoisyCounts.of(plan.noise, plan.fixed, plan.base.size(plan.policy.domain)).spread(low, high)
 
 
 def of_cells(noise: Law, low: Ints, high: Ints, blocks: PositionGroups | None) -> Spread:
@@ -303,3 +306,220 @@ def _nearby(pieces: Ints, ratio: float) -> Ints:
         near = np.where(n > 0, np.minimum(near, n // 2), near)
         out[:, inside] = np.where(k == 0, 0, np.where((n > 0) & (2 * k > n), n - near, near))
     return out
+
+
+# ---- expected errors -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs low..high of a line of so many values that a question is about: all of a kind, or listed ones."""
+
+    values: int
+    kind: Kind | None
+    low: Ints | None = None
+    high: Ints | None = None
+
+
+class LineErrors(ABC):
+    """How far estimated counts of runs are off."""
+
+    @abstractmethod
+    def run_variance(self, low: Ints, high: Ints) -> Floats:
+        """Return the variance of the estimated number of people at the positions low..high."""
+
+    @abstractmethod
+    def mean_variance(self, kind: Kind) -> float:
+        """Return its mean over all ranges, all prefixes or all single positions."""
+
+    @abstractmethod
+    def spread(self, low: Ints, high: Ints) -> AnySpread:
+        """Return the law of the error of each run, or what is known of it."""
+
+
+def mean_over(errors: LineErrors, runs: Runs) -> float:
+    """Return the mean variance of the runs that are asked for."""
+    if runs.kind is not None:
+        return float(errors.mean_variance(runs.kind))
+    assert runs.low is not None  # noqa: S101 - runs are of a kind or listed
+    assert runs.high is not None  # noqa: S101
+    return float(errors.run_variance(runs.low, runs.high).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCounts(LineErrors):
+    """Running counts with uncorrelated noise of one law, but for the exact ones."""
+
+    noise: Law
+    noisy: Bools
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noisy", read_only(self.noisy))
+
+    @classmethod
+    def of(cls, noise: Law, fixed: Bools | None, size: int) -> NoisyCounts:
+        """Return so many counts, of which these are exact."""
+        return cls(noise, np.ones(size, dtype=np.bool_) if fixed is None else ~fixed)
+
+    def spread(self, low: Ints, high: Ints) -> AnySpread:
+        ends = np.stack([self.noisy[high], (low > 0) & self.noisy[low - 1]], axis=1).astype(np.int64)
+        return _shared(ends, lambda end: ((self.noise, 1.0, int(end[0])), (self.noise, -1.0, int(end[1]))))
+
+    def run_variance(self, low: Ints, high: Ints) -> Floats:
+        before = (low > 0) & self.noisy[low - 1]
+        return np.asarray(self.noise.variance() * (self.noisy[high].astype(np.float64) + before))
+
+    def mean_variance(self, kind: Kind) -> float:
+        """A count is the upper end of the p+1 ranges up to it and the lower end of the n-1-p behind it: n in all."""
+        values, noisy = len(self.noisy), int(self.noisy.sum())
+        match kind:
+            case "ranges":
+                return self.noise.variance() * 2 * noisy / (values + 1)
+            case "prefixes":
+                return self.noise.variance() * noisy / values
+            case "cells":  # every count but the last is the lower end of one cell as well
+                return self.noise.variance() * (2 * noisy - int(self.noisy[-1])) / values
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyCells(LineErrors):
+    """Sums of cells with uncorrelated noise of one law, in blocks with exact totals."""
+
+    noise: Law
+    values: int
+    blocks: PositionGroups | None
+
+    def __post_init__(self) -> None:
+        if self.blocks is not None:
+            object.__setattr__(
+                self, "blocks", PositionGroups(read_only(self.blocks.first), read_only(self.blocks.last))
+            )
+
+    def spread(self, low: Ints, high: Ints) -> AnySpread:
+        return of_cells(self.noise, low, high, self.blocks)
+
+    def run_variance(self, low: Ints, high: Ints) -> Floats:
+        return self.noise.variance() * cells_in_sum(low, high, self.blocks)
+
+    def mean_variance(self, kind: Kind) -> float:
+        """Sums over whole blocks in closed form.
+
+        A block of m cells has the part k with the variance k (1 - k/m). Each of the (m^2 - 1)/6 that the parts
+        k = 1..m from either end add up to is met once for every range that begins (ends) here and ends (begins) in
+        another block; ranges within the block are those of k cells, m + 1 - k of them.
+        """
+        n = self.values
+        if self.blocks is None:
+            return self.noise.variance() * {"ranges": (n + 2) / 3, "prefixes": (n + 1) / 2, "cells": 1.0}[kind]
+        starts = np.flatnonzero(self.blocks.first == np.arange(n))
+        m = np.diff(starts, append=n).astype(np.float64)
+        ends = (m * m - 1) / 6
+        match kind:
+            case "prefixes":
+                total = ends
+            case "cells":
+                total = m - 1
+            case "ranges":
+                within = (m + 1) * ends - m * (m + 1) * (2 * m + 1) / 6 + m * (m + 1) ** 2 / 4
+                total = within + (n - m) * ends
+        return self.noise.variance() * float(total.sum()) / (n * (n + 1) / 2 if kind == "ranges" else n)
+
+
+def expected_variance(plan: LinearPlan) -> float:
+    """Return the variance of an answer, averaged over the answers."""
+    noise, base, domain = plan.noise, plan.base, plan.policy.domain
+    if noise is None:
+        return 0.0
+    agreed = agreed_variance(plan)
+    if agreed is not None:
+        return agreed
+    if plan.line is not None:
+        errors = plan.line_errors
+        if errors is not None:
+            return mean_over(errors, plan.line.query.workload(domain))
+        # entries that depend on each other: their sums are not predicted, so a way that adds them up is not taken
+        exact = 0.0 if plan.fixed is None else float(plan.fixed.mean())
+        return noise.variance() * (1 - exact) if plan.query is base else math.inf
+    if plan.sides is None or noise.is_joint:
+        # v - v^2 / (n v) for each of the n cells of a group with an exact total: what is left of n cells is n - 1
+        totals = sum(int(group.max()) + 1 for group in plan.groups or ())
+        return noise.variance() * (1 - totals / base.size(domain))
+    entries = _by_side(noise, plan.sides)
+    if plan.groups is not None:
+        ends = np.cumsum([len(group) for group in plan.groups])[:-1]
+        entries = np.concatenate(
+            [_after_total(part, group) for part, group in zip(np.split(entries, ends), plan.groups, strict=True)]
+        )
+    return float(entries.mean())
+
+
+def agreed_variance(plan: LinearPlan) -> float | None:
+    """Return the variance of a cell, averaged over all, after several tables were made to agree; None where unknown.
+
+    As in the analysis of variance, a table is a sum of orthogonal parts, one for each set S of its attributes, with one
+    dimension for each combination of values but the first. A table of n cells of variance v gives the part of S, summed
+    up to the n_S cells of S, with variance n v / n_S. Least squares weighs the tables that contain S by the inverse of
+    that, and spreads the part evenly over the n / n_S cells of a table that each of these cells stands for.
+    """
+    domain, noise = plan.policy.domain, plan.noise
+    tables = plan.base.tables(domain)
+    if not plan.consistent or len(tables) < 2 or plan.query is not plan.base or noise is None:
+        return None
+    if plan.sides is not None or (noise.is_joint and not noise.is_even):
+        return None
+    shapes = [tuple(domain[name].size for name in names) for names in tables]
+    cells = [math.prod(shape) for shape in shapes]
+    entries = plan.per_entry(lambda law: law.variance())
+    variances = [float(entries[end - size]) for end, size in zip(np.cumsum(cells), cells, strict=True)]
+    weights: dict[frozenset[str], float] = {}
+    for names, size, variance in zip(tables, cells, variances, strict=True):
+        for part in _subsets(names):
+            weights[part] = weights.get(part, 0.0) + (1 / (size * variance) if variance else math.inf)
+    for names, shape, group in zip(tables, shapes, plan.groups or (), strict=bool(plan.groups)):
+        known = _attributes_of(group, names, shape)
+        if known is None:
+            return None
+        weights.update(dict.fromkeys(_subsets(known), math.inf))
+    total = sum(
+        math.prod(domain[name].size - 1 for name in part) / (size * weights[part])
+        for names, size in zip(tables, cells, strict=True)
+        for part in _subsets(names)
+    )
+    return total / sum(cells)
+
+
+def _subsets(names: tuple[str, ...]) -> Iterator[frozenset[str]]:
+    return (frozenset(some) for many in range(len(names) + 1) for some in combinations(names, many))
+
+
+def _attributes_of(group: Ints, names: tuple[str, ...], shape: tuple[int, ...]) -> tuple[str, ...] | None:
+    """Return the attributes whose cells the groups of a table are; None if the groups are no cells of attributes."""
+    labels = group.reshape(shape)
+    telling = [axis for axis in range(len(shape)) if np.diff(labels, axis=axis).any()]
+    many = math.prod(shape[axis] for axis in telling)
+    return tuple(names[axis] for axis in telling) if many == int(group.max()) + 1 else None
+
+
+def groups_used(query: Linear, base: Measured, policy: Policy, noise: Law | None) -> list[Ints] | None:
+    """Return the groups of cells whose exact totals a release uses, or None.
+
+    Least squares wants uncorrelated noise, so a one-sided cube uses none. Sums of cells use groups without gaps only.
+    """
+    if noise is None or (noise.is_joint and not noise.is_even):
+        return None
+    groups = base.finest_groups(policy)
+    if groups is not None and query is not base and blocks_of(groups[0]) is None:
+        return None
+    return groups
+
+
+def _by_side(noise: Law, sides: tuple[Bools, Bools]) -> Floats:
+    right, left = (noise.on_sides(falls=falls, rises=not falls).variance() for falls in (True, False))
+    falls, rises = sides
+    return np.where(falls & rises, noise.variance(), np.where(falls, right, 0.0) + np.where(rises, left, 0.0))
+
+
+def _after_total(variances: Floats, group: Ints) -> Floats:
+    """Return what is left of each variance after weighted least squares with an exact total: v - v^2 / sum of v."""
+    sums = np.bincount(group, variances)[group]
+    return variances - np.divide(variances**2, sums, out=np.zeros_like(variances), where=sums > 0)

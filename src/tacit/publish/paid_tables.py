@@ -30,7 +30,7 @@ from tacit.ledger.clauses import TableNote
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.measure.measured import CellCounts
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.steps import is_touched
 from tacit.policy.policy import Policy
 from tacit.publish.groups import (
     Columns,

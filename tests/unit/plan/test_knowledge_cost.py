@@ -7,8 +7,8 @@ import math
 import pytest
 
 import tacit as tc
-from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.fact_cost import costs_for_tables
+from tacit.plan.sensitivity.steps import is_touched
 
 DOMAIN = tc.Domain(
     {"age": tc.Integers(0, 17), "sex": tc.Categories(["F", "M"]), "disease": tc.Categories(["flu", "hiv", "cold"])}

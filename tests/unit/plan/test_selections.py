@@ -15,7 +15,7 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.plan.plans.selection_plan import restrict, shift
+from tacit.plan.plans.selection_plan import shift
 from tacit.plan.plans.top_k import BarPlan, TopKPlan, largest_places
 from tacit.report.charts.release_charts import chart_png, chart_text
 
@@ -272,7 +272,7 @@ def test_explanations_compare_with_plain_differential_privacy():
 
 def test_the_step_of_a_few_counts_is_no_larger_than_that_of_all():
     step = tc.largest_step(tc.histogram("clicked"), BOTH)
-    few = restrict(step, 3)
+    few = step.restricted(3)
     assert (few.l1, few.up, few.down) == (3, 1, 1)
     assert few.profiles == ((0, 3), (3, 0))
     assert shift(step, 3) == 6

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from strategies import policies
 from tacit.errors import PolicyError
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.steps import is_touched
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.describe import Example, describe, description, protected_examples, warnings

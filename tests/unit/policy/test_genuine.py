@@ -13,7 +13,7 @@ import tacit as tc
 from tacit.ledger.ledger import Ledger
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.cumulative import Cumulative
-from tacit.plan.sensitivity.moves import _WhetherCounted
+from tacit.plan.sensitivity.responses import everybody
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
 from tacit.policy.secrets.attribute_values import Attributes
@@ -48,7 +48,7 @@ class Exact(Cumulative):
         return [(self, "direct")]
 
     def response(self, domain):
-        return _WhetherCounted(domain.axes_of("age")[0])
+        return everybody().response(domain)
 
 
 class Changing(Compare):

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.arrays import Floats
 from tacit.plan.measure.soft_cells import AxisCells, SoftCells
-from tacit.plan.sensitivity.exact_totals import axis_labels
+from tacit.plan.sensitivity.moves import axis_labels
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where

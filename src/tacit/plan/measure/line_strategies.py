@@ -29,8 +29,7 @@ from tacit.errors import PlanError
 from tacit.noise.law import Kind
 from tacit.noise.line.law import LineNoise
 from tacit.noise.variance_bounds import run_bound
-from tacit.plan.error_laws import AnySpread, ShapedSpread
-from tacit.plan.expected_errors import LineErrors, Runs, mean_over
+from tacit.plan.error_laws import AnySpread, LineErrors, Runs, ShapedSpread, mean_over
 from tacit.plan.measure.grid_search import GridCandidate, candidates
 from tacit.plan.measure.measured import Strategy
 from tacit.plan.measure.sums import LineSums

@@ -19,7 +19,7 @@ from tacit.policy.where import Where
 
 if TYPE_CHECKING:
     from tacit.noise.law import Law
-    from tacit.plan.expected_errors import LineErrors
+    from tacit.plan.error_laws import LineErrors
     from tacit.plan.sensitivity.responses import Response
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy

@@ -35,8 +35,7 @@ from tacit.errors import PlanError
 from tacit.noise.law import Kind
 from tacit.noise.two_scale import GroupedNoise
 from tacit.noise.variance_bounds import half_width
-from tacit.plan.error_laws import AnySpread, ShapedSpread
-from tacit.plan.expected_errors import LineErrors
+from tacit.plan.error_laws import AnySpread, LineErrors, ShapedSpread
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Tally
 from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, starts_of
 from tacit.plan.measure.workload import Workload, rectangle_variances

@@ -32,9 +32,8 @@ from tacit.plan.measure.workload import Workload, rectangle_variances
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import Rectangles
-from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.moves import GridMoves, grid_moves
-from tacit.plan.sensitivity.responses import Watched
+from tacit.plan.sensitivity.responses import CellTables, Watched
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy
 

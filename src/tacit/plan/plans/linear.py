@@ -29,8 +29,7 @@ from tacit.arrays import Bools, Floats, Ints
 from tacit.noise.law import Law
 from tacit.noise.sum_bounds import Term
 from tacit.plan.calibrate import noise_for
-from tacit.plan.error_laws import AnySpread, Spread, read_only, spread_of
-from tacit.plan.expected_errors import expected_variance, groups_used
+from tacit.plan.error_laws import AnySpread, Spread, expected_variance, groups_used, read_only, spread_of
 from tacit.plan.measure.measured import LineEntries, Measured, Responding, Strategy
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.selection_plan import noise_name
@@ -40,7 +39,7 @@ from tacit.plan.sensitivity.steps import measured_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.expected_errors import LineErrors
+    from tacit.plan.error_laws import LineErrors
     from tacit.plan.questions.cumulative import OnALine
 
 

@@ -50,8 +50,7 @@ from tacit.plan.leakage.shown import CERTAIN, Shown, apart
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.visible_records import Showing, changes, changing_edge, showing, tells_presence
 from tacit.plan.question import in_words
-from tacit.plan.sensitivity.coupling import touched_facts
-from tacit.plan.sensitivity.steps import LargestStep
+from tacit.plan.sensitivity.steps import LargestStep, touched_facts
 from tacit.policy.describe import edge_that_changes, record_words
 from tacit.policy.policy import ABSENT, Policy
 

@@ -5,7 +5,7 @@ that an audit can compare the two ends of an edge without drawing anything; and 
 
 Guarantee   With noise to the right of scale `shift(step, k) / epsilon` on every count, which k counts are the largest
             (ties go to the earlier item) is as likely at `cover` as at `hidden` up to exp(epsilon), along every edge
-            whose step lies within the given largest step. `restrict(step, k)` bounds what an edge does to any k
+            whose step lies within the given largest step. `LargestStep.restricted(k)` bounds what an edge does to any k
             counts.
 Assumes     Whole-number counts; the step is an upper bound (`plan/sensitivity/steps.py`). The order that breaks ties is
             public.
@@ -139,7 +139,7 @@ def measured_log_probability(law: Law | TiltedCube | None, counts: Sequence[int]
 
 def shift(step: LargestStep, chosen: int) -> int:
     """Return how far the noise of so many chosen counts must move in all along an edge, at most."""
-    return chosen * step.up + min(chosen * step.down, largest_fall(step))
+    return chosen * step.up + min(chosen * step.down, step.largest_fall)
 
 
 def selecting_noise(step: LargestStep, chosen: int, epsilon: Fraction) -> TwoScale:
@@ -147,27 +147,3 @@ def selecting_noise(step: LargestStep, chosen: int, epsilon: Fraction) -> TwoSca
     of_winners = TwoScale(drawable(shift(step, chosen) / epsilon), Fraction(0))
     of_all = independent_noise(step, epsilon)
     return min((of_winners, of_all), key=lambda law: law.variance())
-
-
-def restrict(step: LargestStep, chosen: int) -> LargestStep:
-    """Return the bound on what an edge does to any `chosen` of the counts."""
-    falls = min(chosen * step.down, largest_fall(step))
-    rises = min(chosen * step.up, max((rise for _, rise in step.profiles), default=0))
-    together = min(chosen * step.linf, step.l1)
-    # the corners of {falls, rises, falls + rises <= together}: linear costs are largest at one of them
-    corners = {(falls, min(rises, together - falls)), (min(falls, together - rises), rises)}
-    return LargestStep(
-        up=step.up,
-        down=step.down,
-        l1=together,
-        square=min(step.square, chosen * step.linf**2),
-        profiles=tuple(sorted(corners)) if together else (),
-        why=step.why,
-        exact=False,
-        unmoved_reasons=step.unmoved_reasons,
-    )
-
-
-def largest_fall(step: LargestStep) -> int:
-    """Return the largest sum of falls along an edge."""
-    return max((fall for fall, _ in step.profiles), default=0)

@@ -30,10 +30,8 @@ from tacit.plan.calibrate import drawable, independent_noise, noise_for
 from tacit.plan.plans.selection_plan import (
     SelectionPlan,
     fill_up,
-    largest_fall,
     measured_log_probability,
     noise_name,
-    restrict,
     shift,
 )
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
@@ -418,7 +416,7 @@ def plan_above(query: Above, policy: Policy, epsilon: Fraction) -> AbovePlan:
 def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) -> AbovePlan | None:
     """Return a plan whose measurement recovers what the tests cost; None where too few counts move for it to help."""
     rate = epsilon / (query.at_most + slack_for(query.at_most))
-    if not can_be_tilted(query.at_most, rate, epsilon) or 3 * largest_fall(step) < query.at_most:
+    if not can_be_tilted(query.at_most, rate, epsilon) or 3 * step.largest_fall < query.at_most:
         return None
     why = (
         f"counts only fall along secret edges, and by one: {query.at_most:,} answers 'above' cost, the others are "
@@ -436,7 +434,7 @@ def testing_noise(step: LargestStep, at_most: int, epsilon: Fraction) -> tuple[T
         law = TwoScale(drawable(shift(step, at_most) / epsilon), zero)
         return law, None, f"counts only fall along secret edges: {at_most:,} answers 'above' cost, all others are free"
     if step.monotone == "rising":
-        rises = min(at_most * step.up, max(rise for _, rise in step.profiles))
+        rises = min(at_most * step.up, step.largest_rise)
         law = TwoScale(zero, drawable(rises / epsilon))
         return law, None, f"counts only rise along secret edges: {at_most:,} answers 'below' cost, all others are free"
     of_all = independent_noise(step, epsilon)
@@ -462,7 +460,7 @@ def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Law | None:
-    return noise_for(restrict(step, found), epsilon, found)[0]
+    return noise_for(step.restricted(found), epsilon, found)[0]
 
 
 def _log(chance: Any) -> float:

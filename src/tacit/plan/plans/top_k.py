@@ -27,7 +27,6 @@ from tacit.plan.plans.selection_plan import (
     SelectionPlan,
     measured_log_probability,
     noise_name,
-    restrict,
     selecting_noise,
 )
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
@@ -339,7 +338,7 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
 def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep) -> TopKPlan:
     choose = epsilon * CHOOSING_SHARE
     measure = epsilon - choose
-    measuring, why = noise_for(restrict(step, query.k), measure, query.k)
+    measuring, why = noise_for(step.restricted(query.k), measure, query.k)
     choosing = selecting_noise(step, query.k, choose)
     return TopKPlan(query, policy, epsilon, step, why, choosing, measuring, choose, measure)
 

@@ -25,11 +25,10 @@ from tacit.arrays import Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.noise.two_scale import GroupedNoise
-from tacit.plan.expected_errors import agreed_variance
+from tacit.plan.error_laws import agreed_variance
 from tacit.plan.measure.grid_search import least_rates, scales_of
 from tacit.plan.plans.linear import LinearPlan, plan_linear
-from tacit.plan.sensitivity.coupling import couples_people
-from tacit.plan.sensitivity.steps import largest_step
+from tacit.plan.sensitivity.steps import couples_people, largest_step
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:

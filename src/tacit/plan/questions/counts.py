@@ -14,8 +14,7 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.error_laws import blocks_of
-from tacit.plan.expected_errors import LineErrors, NoisyCells
+from tacit.plan.error_laws import LineErrors, NoisyCells, blocks_of
 from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.measure.measured import CellCounts, ItemHolders, LineEntries, Measured, Tally
 from tacit.plan.question import (
@@ -37,9 +36,8 @@ from tacit.plan.question_keys import (
     first_attribute,
     first_predicate,
 )
-from tacit.plan.sensitivity.cells import CellTables, cell_labels, cells_of, everybody, is_items
-from tacit.plan.sensitivity.exact_totals import directions, exact_groups, finest_groups
-from tacit.plan.sensitivity.responses import Response
+from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
+from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, cells_of, everybody, is_items
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import POSITIVE, TEXT, TEXTS, Key

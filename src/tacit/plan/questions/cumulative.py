@@ -16,7 +16,7 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.expected_errors import LineErrors, NoisyCounts, Runs
+from tacit.plan.error_laws import LineErrors, NoisyCounts, Runs
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Strategy, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
@@ -28,7 +28,7 @@ from tacit.plan.question import (
 )
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
-from tacit.plan.sensitivity.exact_totals import exact_cumulative
+from tacit.plan.sensitivity.moves import exact_cumulative
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, running_counts_moved
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -37,7 +37,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.expected_errors import Runs
+    from tacit.plan.error_laws import Runs
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,7 @@ class Cumulative(OnALine, LineEntries):
     ) -> LineErrors | None:
         if noise.is_joint and not noise.is_even:
             return None  # dependent entries: sums are not predicted, so this strategy is not taken
-        noisy = np.ones(self.size(domain), dtype=np.bool_) if fixed is None else ~fixed
-        return NoisyCounts(noise, noisy)
+        return NoisyCounts.of(noise, fixed, self.size(domain))
 
     def runs(self, domain: Domain) -> tuple[Ints, Ints]:
         high = np.arange(domain[self.name].size, dtype=np.int64)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.expected_errors import Runs
+from tacit.plan.error_laws import Runs
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix

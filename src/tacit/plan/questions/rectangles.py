@@ -24,8 +24,7 @@ from tacit.plan.question import (
 )
 from tacit.plan.question_keys import WHERE, Question, as_ends, has_order
 from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
-from tacit.plan.sensitivity.cells import CellResponse, cell_labels
-from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
+from tacit.plan.sensitivity.responses import CellResponse, Jump, PlacedResponse, RecordMove, Response, cell_labels
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals

@@ -24,7 +24,7 @@ from tacit.plan.plans.top_k import BarPlan, TopKPlan, plan_top_k
 from tacit.plan.question import LARGEST_RELEASE, Query, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_item, first_attribute, first_predicate, has_cells
 from tacit.plan.questions.counts import Count, Marginals
-from tacit.plan.sensitivity.cells import is_items
+from tacit.plan.sensitivity.responses import is_items
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import BOOLEAN, POSITIVE, Key

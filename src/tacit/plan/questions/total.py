@@ -32,8 +32,16 @@ from tacit.plan.question import (
     suffix,
 )
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute, names_of
-from tacit.plan.sensitivity.cells import cell_labels, is_items
-from tacit.plan.sensitivity.responses import Jump, LineMove, PlacedResponse, RecordMove, Response, corner_moves
+from tacit.plan.sensitivity.responses import (
+    Jump,
+    LineMove,
+    PlacedResponse,
+    RecordMove,
+    Response,
+    cell_labels,
+    corner_moves,
+    is_items,
+)
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals

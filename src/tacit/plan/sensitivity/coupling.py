@@ -31,8 +31,8 @@ Checked by  tests/property/test_coupling.py, tests/golden/test_published_steps.p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Final
@@ -40,9 +40,17 @@ from typing import Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.responses import Jump, Watched
-from tacit.plan.sensitivity.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
+from tacit.plan.sensitivity.steps import (
+    LargestStep,
+    Restriction,
+    free_step,
+    gather,
+    in_data,
+    presence_jumps,
+    shape_jumps,
+    touched_facts,
+)
 from tacit.policy.describe import edge_that_changes
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Same
@@ -87,7 +95,7 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     step, reason = min(bounds, key=lambda bound: bound[0].l1)
     words = ", ".join(fact.words() for fact in touched)
     why = (f"publicly known: {words}", f"{reason} -> moves by at most {in_data(step.l1, query, policy.domain)} in all")
-    return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, why, exact=False)
+    return replace(step, why=why, exact=False, unmoved_reasons=())
 
 
 def _no_bound(query: Watched, policy: Policy, touched: list[Known]) -> PlanError:
@@ -111,23 +119,6 @@ def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestS
     if fact.histogram:
         return _one_marginal(query, policy, fact)[0].l1 == 0
     return any(step.l1 == 0 for step, _ in _by_signatures(query, policy, [fact], anything))
-
-
-def is_touched(fact: Known, policy: Policy) -> bool:
-    """Say whether some secret edge of a policy changes what is known."""
-    if fact.is_size:
-        return bool(policy.absences)
-    return free_step(CellTables((fact.histogram,), fact.picked), policy).l1 > 0
-
-
-def touched_facts(policy: Policy) -> Iterator[Known]:
-    """Go through what is known and some secret edge changes."""
-    return (fact for fact in policy.known if is_touched(fact, policy))
-
-
-def couples_people(policy: Policy) -> bool:
-    """Say whether others must have moved where somebody moves along some secret edge, by what is known."""
-    return any(True for _ in touched_facts(policy))
 
 
 def _essential(policy: Policy) -> list[Known]:
@@ -157,11 +148,11 @@ def _one_marginal(query: Watched, policy: Policy, fact: Known) -> tuple[LargestS
     split = {name: found for name, found in axes_of([test]).items() if name in axes}
     parts = []
     for cell in cells(split):
-        only = _RestrictedMoves(partial(_in_cell, cell), ())
+        only = Restriction(partial(_in_cell, cell))
         many = math.prod(axis.size for name, axis in axes.items() if name not in cell) * math.prod(
             positions.count for positions in cell.values()
         )
-        parts.append((many, gather(shape_jumps(query, domain, shape, only=only))))
+        parts.append((many, gather(shape_jumps(query, domain, shape, only))))
     cells_known = math.prod(axis.size for axis in axes.values())
     return _summed(parts), f"up to {cells_known} people move in a cycle through the {cells_known} known cells"
 
@@ -174,22 +165,6 @@ def _has_signature(
     signature: Callable[[dict[str, Intervals]], Signature], chosen: Signature, here: dict[str, Intervals]
 ) -> bool:
     return signature(here) == chosen
-
-
-@dataclass(frozen=True)
-class _RestrictedMoves:
-    """Restrict moves to records for which `here` holds at both ends. `tests` are the predicates it looks at."""
-
-    accepts: Callable[[dict[str, Intervals]], bool]
-    tests: tuple[Test, ...]
-
-    def here(self, cell: dict[str, Intervals]) -> bool:
-        """Say whether a combination of classes is meant."""
-        return self.accepts(cell)
-
-    def both(self, hidden: dict[str, Intervals], cover: dict[str, Intervals]) -> bool:
-        """Say whether both ends are meant."""
-        return self.here(hidden) and self.here(cover)
 
 
 def _by_signatures(
@@ -215,10 +190,10 @@ def _by_signatures(
     def within_signatures() -> list[tuple[int, LargestStep]]:
         parts = []
         for chosen in signatures:
-            only = _RestrictedMoves(partial(_has_signature, signature, chosen), tuple(tests))
-            jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only=only))
+            only = Restriction(partial(_has_signature, signature, chosen), tests)
+            jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only))
             if policy.absences and chosen == absent:
-                jumps += list(presence_jumps(query, policy.domain, Absence(), only=only))
+                jumps += list(presence_jumps(query, policy.domain, Absence(), only))
             parts.append((1, gather(jumps)))
         return parts
 
@@ -347,8 +322,8 @@ def _summed(parts: list[tuple[int, LargestStep]]) -> LargestStep:
     up = sum(many * step.up for many, step in parts)
     down = sum(many * step.down for many, step in parts)
     l1 = sum(many * step.l1 for many, step in parts)
-    fall = sum(many * max((f for f, _ in step.profiles), default=0) for many, step in parts)
-    rise = sum(many * max((r for _, r in step.profiles), default=0) for many, step in parts)
+    fall = sum(many * step.largest_fall for many, step in parts)
+    rise = sum(many * step.largest_rise for many, step in parts)
     # lengths of vectors add up at worst, |a + b|_2 <= |a|_2 + |b|_2; steps of one length add up to a whole square
     by_square: dict[int, int] = {}
     for many, step in parts:

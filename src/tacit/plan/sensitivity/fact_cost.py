@@ -17,10 +17,8 @@ from typing import Any, Final
 from tacit.amounts import rough
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.plans.plan import Plan
-from tacit.plan.sensitivity.cells import CellTables
-from tacit.plan.sensitivity.coupling import coupled_step, is_touched
-from tacit.plan.sensitivity.responses import Watched
-from tacit.plan.sensitivity.steps import free_step
+from tacit.plan.sensitivity.responses import CellTables, Watched
+from tacit.plan.sensitivity.steps import is_touched, step_of_one_row
 from tacit.policy.describe import edge_that_changes
 from tacit.policy.edges.shapes import axes_of
 from tacit.policy.knowledge import Known
@@ -138,7 +136,7 @@ def _knowing(policy: Policy, known: Sequence[Known], secrets: Secrets | None = N
 def _step(watched: Watched, policy: Policy) -> int | None:
     """Return the largest step, or None where no bound is proved."""
     try:
-        return (coupled_step(watched, policy) if policy.known else free_step(watched, policy)).l1
+        return step_of_one_row(watched, policy).l1
     except PlanError:
         return None
 

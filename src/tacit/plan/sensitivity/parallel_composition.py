@@ -25,10 +25,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tacit.errors import PlanError, PolicyError, kind_of
-from tacit.plan.sensitivity.cells import CellTables, everybody
-from tacit.plan.sensitivity.coupling import touched_facts
-from tacit.plan.sensitivity.responses import Watched
-from tacit.plan.sensitivity.steps import shape_jumps
+from tacit.plan.sensitivity.responses import CellTables, Watched, everybody
+from tacit.plan.sensitivity.steps import shape_jumps, touched_facts
 from tacit.policy.describe import edge_that_changes
 from tacit.policy.edges.shapes import axes_of, cells, holds
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal

@@ -21,18 +21,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.measure.measured import Responding
 from tacit.plan.question import resolve
-from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, Watched
+from tacit.plan.sensitivity.responses import CellTables, ItemRoom, Jump, LineMove, RecordMove, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Same
 from tacit.policy.edges.shapes import Absence, EdgeShape, Metric, axes_of, cells, holds
+from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
 
@@ -73,17 +74,41 @@ class LargestStep:
             return "constant"
         return "falling" if self.up == 0 else "rising" if self.down == 0 else None
 
+    @property
+    def largest_fall(self) -> int:
+        """The largest sum of falls along an edge."""
+        return max((fall for fall, _ in self.profiles), default=0)
+
+    @property
+    def largest_rise(self) -> int:
+        """The largest sum of rises along an edge."""
+        return max((rise for _, rise in self.profiles), default=0)
+
     def times(self, people: int) -> LargestStep:
         """Return the bound for that many people moving at once."""
-        return LargestStep(
-            self.up * people,
-            self.down * people,
-            self.l1 * people,
-            self.square * people * people,
-            tuple((fall * people, rise * people) for fall, rise in self.profiles),
-            self.why,
+        return replace(
+            self,
+            up=self.up * people,
+            down=self.down * people,
+            l1=self.l1 * people,
+            square=self.square * people * people,
+            profiles=tuple((fall * people, rise * people) for fall, rise in self.profiles),
             exact=False,
-            unmoved_reasons=self.unmoved_reasons,
+        )
+
+    def restricted(self, chosen: int) -> LargestStep:
+        """Return the bound on what an edge does to any `chosen` of the answers."""
+        falls = min(chosen * self.down, self.largest_fall)
+        rises = min(chosen * self.up, self.largest_rise)
+        together = min(chosen * self.linf, self.l1)
+        # the corners of {falls, rises, falls + rises <= together}: linear costs are largest at one of them
+        corners = {(falls, min(rises, together - falls)), (min(falls, together - rises), rises)}
+        return replace(
+            self,
+            l1=together,
+            square=min(self.square, chosen * self.linf**2),
+            profiles=tuple(sorted(corners)) if together else (),
+            exact=False,
         )
 
 
@@ -104,10 +129,17 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
 
 def measured_step(measured: Responding, policy: Policy) -> LargestStep:
     """Return how far one person can move these numbers along a secret edge of a policy."""
+    one = step_of_one_row(measured, policy)
+    return one if policy.per_person == 1 else _several_rows(one, measured, policy)
+
+
+def step_of_one_row(watched: Watched, policy: Policy) -> LargestStep:
+    """Return how far a person with one row can move these numbers along a secret edge of a policy."""
+    if not policy.known:
+        return free_step(watched, policy)
     from tacit.plan.sensitivity.coupling import coupled_step
 
-    one = coupled_step(measured, policy) if policy.known else free_step(measured, policy)
-    return one if policy.per_person == 1 else _several_rows(one, measured, policy)
+    return coupled_step(watched, policy)
 
 
 def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> LargestStep:
@@ -130,15 +162,14 @@ def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> Lar
         return replace(many, why=why)  # every row counts in a sum
     answers = measured.size(policy.domain)
     l1 = min(many.l1, answers)
-    return LargestStep(
+    return replace(
+        many,
         up=min(many.up, 1),
         down=min(many.down, 1),
         l1=l1,
         square=min(many.square, l1),
         profiles=_outermost(_of_single_moves(many.profiles, answers)),
         why=why,
-        exact=False,
-        unmoved_reasons=one.unmoved_reasons,
     )
 
 
@@ -179,6 +210,23 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
     return replace(gather(found, tuple(why)), unmoved_reasons=tuple(unmoved))
 
 
+def is_touched(fact: Known, policy: Policy) -> bool:
+    """Say whether some secret edge of a policy changes what is known."""
+    if fact.is_size:
+        return bool(policy.absences)
+    return free_step(CellTables((fact.histogram,), fact.picked), policy).l1 > 0
+
+
+def touched_facts(policy: Policy) -> Iterator[Known]:
+    """Go through what is known and some secret edge changes."""
+    return (fact for fact in policy.known if is_touched(fact, policy))
+
+
+def couples_people(policy: Policy) -> bool:
+    """Say whether others must have moved where somebody moves along some secret edge, by what is known."""
+    return any(True for _ in touched_facts(policy))
+
+
 def in_data(size: int, query: Watched, domain: Domain) -> str:
     """Return a size in the units of the data, in words; steps are counted in whole units."""
     return shown(size * query.unit(domain))
@@ -209,16 +257,27 @@ def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
     return tuple(kept)
 
 
-def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: Any = None) -> Iterator[Jump]:
-    """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
+class Restriction(NamedTuple):
+    """The records that moves are restricted to, at both ends. `tests` are the predicates that `accepts` looks at."""
+
+    accepts: Callable[[dict[str, Intervals]], bool]
+    tests: Sequence[Test] = ()
+
+
+UNRESTRICTED: Final = Restriction(lambda _: True)
+
+
+def presence_jumps(
+    query: Watched, domain: Domain, absence: Absence, only: Restriction = UNRESTRICTED
+) -> Iterator[Jump]:
+    """Go through what somebody's leaving or joining the data does."""
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
-    extra = list(only.tests) if only is not None else []
-    split = _split(seen, domain, [test, absence.only_from, *extra])
+    split = _split(seen, domain, [test, absence.only_from, *only.tests])
     _check_combinations((len(parts) for _, parts in split.values()), query)
     axes = [axis for axis, _ in split.values()]
     for cell in cells(split):
-        if not holds(test, cell) or (only is not None and not only.here(cell)):
+        if not (holds(test, cell) and only.accepts(cell)):
             continue
         room = _room_of_one(seen, domain, axes, cell)
         if room is None:
@@ -243,19 +302,18 @@ class _Option:
     distance: Fraction
 
 
-def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
-    """Go through what the edges of one shape do; `only` restricts to some combinations of classes at both ends."""
+def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, only: Restriction = UNRESTRICTED) -> Iterator[Jump]:
+    """Go through what the edges of one shape do."""
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
-    extra = list(only.tests) if only is not None else []
-    split = _split(seen, domain, [test, shape.only_from, *extra])
+    split = _split(seen, domain, [test, shape.only_from, *only.tests])
     axes = [axis for axis, _ in split.values()]
     choices = [_options(axis, parts, shape, seen, domain) for axis, parts in split.values()]
     _check_combinations((len(options) for options in choices), query)
     for combination in product(*choices):
         hidden = {name: option.hidden for name, option in zip(split, combination, strict=True)}
         cover = {name: option.cover for name, option in zip(split, combination, strict=True)}
-        if not holds(shape.only_from, hidden) or (only is not None and not only.both(hidden, cover)):
+        if not (holds(shape.only_from, hidden) and only.accepts(hidden) and only.accepts(cover)):
             continue
         before, after = holds(test, hidden), holds(test, cover)
         if not before and not after:

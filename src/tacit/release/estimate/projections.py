@@ -1,7 +1,7 @@
 """Nearest values that fit what is known of the truth: exact totals, rising counts, no negative ones, tables that agree.
 
 Post-processing, which costs no privacy. Nothing here sees true answers other than totals that no secret edge changes
-(`plan/sensitivity/exact_totals.py`). Everything but `following` is a projection on a convex set that contains the
+(`plan/sensitivity/moves.py`). Everything but `following` is a projection on a convex set that contains the
 truth, so it never leads further away from it.
 
 Tables agree if their sums over shared attributes, and over groups with exact totals, match. The projection is the x

@@ -15,7 +15,7 @@ from tacit.errors import printable
 from tacit.plan.question import in_words
 from tacit.plan.questions import Count, Cumulative, Marginals, Quantiles, Ranges, Rectangles, Total, TrueRecords
 from tacit.plan.questions.moments import Moment
-from tacit.plan.sensitivity.cells import cells_of
+from tacit.plan.sensitivity.responses import cells_of
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
 from tacit.release.results.true_records import TrueRecordsRecord
