@@ -1,9 +1,10 @@
 """How large the package is, and how many of its files a piece of work walks through.
 
-    python tools/measure_house.py
+    python tools/measure_house.py [--list]
 
 Prints lines and files of the package and of the tests, class names with more than one meaning, the largest folders,
-and, for four pieces of work on five rows, the files of the package in which a function was called.
+and, for four pieces of work on five rows, the files of the package in which a function was called; with `--list`, also
+each of these files, with its lines and the functions that were called in it.
 """
 
 from __future__ import annotations
@@ -55,16 +56,25 @@ def class_names() -> Counter[str]:
 
 
 @contextlib.contextmanager
-def walked() -> Iterator[set[str]]:
-    """Collect the files of the package in which a function is called; what only loads a module does not count."""
-    found: set[str] = set()
+def walked() -> Iterator[dict[str, Counter[str]]]:
+    """Count, by file of the package, the calls of each function; what is called while a module loads does not count."""
+    found: dict[str, Counter[str]] = {}
+    package = str(SRC)
+
+    def is_loading(frame: Any) -> bool:
+        while frame is not None:
+            if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(package):
+                return True
+            frame = frame.f_back
+        return False
 
     def look(frame: Any, event: str, argument: Any) -> None:
         code = frame.f_code
-        if (
-            event == "call" and code.co_flags & 2 and code.co_filename.startswith(str(SRC))
-        ):  # 2: a function's own locals
-            found.add(Path(code.co_filename).relative_to(SRC).as_posix())
+        # 2: the code has locals of its own, so it is a function
+        if event != "call" or not code.co_flags & 2 or not code.co_filename.startswith(package):
+            return
+        if not is_loading(frame):
+            found.setdefault(Path(code.co_filename).relative_to(SRC).as_posix(), Counter())[code.co_qualname] += 1
 
     threading.setprofile(look)
     sys.setprofile(look)
@@ -128,6 +138,10 @@ def main() -> None:
                 work()
             planning = sum(one.split("/")[0] in PLANNING for one in found)
             print(f"{name}: {len(found)} files, {planning} of them from policy to plan")
+            if "--list" in sys.argv:
+                for file, functions in sorted(found.items()):
+                    length = len((SRC / file).read_text(encoding="utf-8").splitlines())
+                    print(f"    {file} ({length}): {', '.join(functions)}")
 
 
 if __name__ == "__main__":

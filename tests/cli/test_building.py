@@ -18,7 +18,7 @@ import pytest
 import tacit as tc
 from cli.shell import inside
 from tacit import noise
-from tacit.jobs.case_file import read_job_or_case
+from tacit.jobs.job_file import read_job_or_case
 from tacit.jobs.job_run import session_of
 
 ROOT = Path(__file__).parents[2]

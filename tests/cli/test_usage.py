@@ -96,7 +96,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: Any, **__: Any) -> None:
             raise fault
 
-        monkeypatch.setattr("tacit.jobs.case_file.read_job_or_case", fail)
+        monkeypatch.setattr("tacit.jobs.job_file.read_job_or_case", fail)
         monkeypatch.setattr("tacit.policy.policy_file.load_policy", fail)
 
     return fail_with

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from fuzz.harness import broken, refusals
-from tacit.jobs.case_file import read_job_or_case
-from tacit.jobs.job_file import read_job
+from tacit.jobs.job_file import read_job, read_job_or_case
 from tacit.jobs.job_run import plan_job
 from tacit.jobs.monitor_file import read_monitor_file
 from tacit.jobs.table_file import read_table_job

@@ -175,7 +175,7 @@ def audit_job(
     from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audits.sampled_audit import check_power
     from tacit.audit.sampled_audits.subjects import audit_subject, audit_whole, records_subject, subject_of
-    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.job_run import plan_releases
 
     found = read_job_or_case(job)

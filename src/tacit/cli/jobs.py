@@ -52,7 +52,7 @@ def show_plan(
 
         return plan_leakage(case, as_json=as_json)
     from tacit.amounts import shown
-    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining
 
     found = read_job_or_case(job)
@@ -156,7 +156,7 @@ def run_releases(
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
-    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_file import read_job_or_case
 
     found = read_job_or_case(job)
     made = make_releases(found, as_json=as_json)

@@ -237,16 +237,8 @@ def _keys() -> Keys:
     return Keys(*(replace(key, required=key.name == "policy") for key in Keys.of(Job)), *Keys.of(Case), *OPTIONS)
 
 
-def is_case(top: YamlEntry) -> bool:
-    """Say whether a file is a case: a job has no dependence."""
-    return top.is_mapping and "dependence" in top.mapping()
-
-
-def read_job_or_case(path: str | Path) -> Job:
-    """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
-    top = open_job(path)
-    if not is_case(top):
-        return job_below(top, path)
+def job_of_case(top: YamlEntry, path: str | Path) -> Job:
+    """Read the job of a case with its limits, from the top of a file that is a case."""
     # named anew, not opened anew: what was looked at is what is read
     return _case_below(replace(top, source=replace(top.source, whole=_WHOLE)), path).to_run()
 

@@ -216,6 +216,17 @@ def read_job(path: str | Path) -> Job:
     return job_below(open_job(path), path)
 
 
+def read_job_or_case(path: str | Path) -> Job:
+    """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
+    top = open_job(path)
+    if not top.is_mapping or "dependence" not in top.mapping():  # a case has a dependence
+        return job_below(top, path)
+    # here, not above: that module is built on this one
+    from tacit.jobs.case_file import job_of_case
+
+    return job_of_case(top, path)
+
+
 def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> YamlEntry:
     """Return the top of a job file, or of a case file."""
     Path(path).absolute()  # refuses a working folder that no longer exists, before the file is looked for

@@ -267,15 +267,18 @@ def _check_columns(job: Job) -> None:
     declared = {
         column: name for name, attribute in policy.domain.items() for column in attribute.read_from(name, policy.item)
     }
-    fix = known_columns(names, declared) or "Check the name in the header of the file."
+
+    def fix() -> str:
+        return known_columns(names, declared) or "Check the name in the header of the file."
+
     for column, name in declared.items():
         if column not in names:
             file, line = _declared_at(job, name)
             key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
-            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
+            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix())
     for key, wanted in (("person", policy.person), ("order", policy.order)):
         if wanted is not None and wanted not in names:
-            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
+            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix())
 
 
 def _declared_at(job: Job, name: str) -> tuple[str, int | None]:

@@ -42,7 +42,7 @@ Checked by  tests/unit/ledger/test_ledger_coins.py, tests/unit/rows/test_file_co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, Protocol
@@ -177,26 +177,6 @@ class CoinState:
         return mark_of(self.secret, self.source)
 
 
-@dataclass(frozen=True)
-class Due:
-    """One charge whose price may depend on what lines of coins have reached: its note, price, and what it raises."""
-
-    what: str
-    price: Callable[[Reached], Fraction]
-    lines: Reached = field(default_factory=dict)
-
-
-def prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[str, Fraction]]:
-    """Return what each charge costs after those before it, and what the lines have reached afterwards."""
-    after = dict(reached)
-    costs = []
-    for one in due:
-        costs.append(one.price(after))
-        for line, epsilon in one.lines.items():
-            after[line] = max(epsilon, after.get(line, Fraction(0)))
-    return costs, after
-
-
 class StateMoved(Exception):
     """Lines are no longer where they were when a price was worked out; leaves the transaction, which writes nothing."""
 
@@ -233,23 +213,6 @@ class RaisedCoins(Clause):
             shown = before.contents.get(line, LineContents()).shown
             _write_contents(page, dataset, before, line, LineContents(shown, marks))
         return None
-
-
-class OwnCoins:
-    """The coins of a session without a ledger: as long as it lives."""
-
-    def __init__(self) -> None:
-        self._state = CoinState(b"", {}, {})
-
-    def state(self, lines: Iterable[str]) -> CoinState:
-        """Return the secret, and what the lines have reached; the first line that is asked for makes the secret."""
-        if not self._state.secret and any(True for _ in lines):
-            self._state = CoinState(new_secret(), {}, {})
-        return self._state
-
-    def raised(self, after: Reached) -> None:
-        """Note what the lines have reached."""
-        self._state = CoinState(self._state.secret, dict(after), {})
 
 
 def begun_state(book: Book, dataset: str, lines: Sequence[str], source: str) -> CoinState:

@@ -72,7 +72,7 @@ class Explanation:
     @cached_property
     def knowledge(self) -> tuple[FactCost, ...]:
         """What each known fact costs, of those that change the noise, and which secrets would leave it alone."""
-        return costs_for_plan(self.plan)
+        return costs_for_plan(self.plan) if self.plan.policy.known else ()
 
     @property
     def gain(self) -> float:

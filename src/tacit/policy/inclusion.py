@@ -62,7 +62,7 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
     """Say whether all neighbours under `weaker` are surely neighbours under `stronger`, or look the same to it."""
     if dict(stronger.domain) != dict(weaker.domain):  # the order of attributes does not matter
         return False
-    return _protects_whole_owners(stronger, weaker) or (
+    return protects_whole_owners(stronger, weaker) or (
         _same_records_count(stronger, weaker)
         and set(stronger.known) == set(weaker.known)
         and _absences_within(stronger, weaker)
@@ -70,7 +70,7 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
     )
 
 
-def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
+def protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
     """Say whether the stronger policy protects any change of all rows of one owner."""
     if stronger.person is None or weaker.person not in (None, stronger.person) or stronger.known or weaker.known:
         return False
@@ -99,11 +99,6 @@ def _chosen_by(policy: Policy) -> frozenset[str]:
     """Return the public attributes, which decide which rows of an owner count; items come from all rows."""
     plain = {name for name, attribute in policy.domain.items() if not attribute.is_set}
     return frozenset(plain - policy.moved_attributes)
-
-
-def depends_on_choice(policy: Policy) -> bool:
-    """Say whether the promise depends on which rows of an owner count; a promise about all rows does not."""
-    return policy.person is not None and not _protects_whole_owners(policy, policy)
 
 
 def _columns(policy: Policy) -> set[str]:

@@ -265,11 +265,12 @@ class Policy:
 
         If it matters which rows of a person count, the rule that chooses them is part of it.
         """
-        from tacit.policy.inclusion import CHOICE, depends_on_choice
-
         content = {key: value for key, value in self.document().items() if key != "name"}
-        if depends_on_choice(self):
-            content["choice"] = CHOICE
+        if self.person is not None:
+            from tacit.policy.inclusion import CHOICE, protects_whole_owners
+
+            if not protects_whole_owners(self, self):  # a promise about all rows does not depend on the choice
+                content["choice"] = CHOICE
         return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @classmethod

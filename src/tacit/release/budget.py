@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -30,8 +30,9 @@ from tacit.errors import (
 from tacit.ledger.applications import Applications
 from tacit.ledger.chain import shown_name
 from tacit.ledger.clauses import Clause, Limits, RecordsShown, TableNote, check_alone
-from tacit.ledger.coins import CoinState, Content, Contents, Due, OwnCoins, RaisedCoins, Reached, StateMoved, prices
+from tacit.ledger.coins import CoinState, Content, Contents, RaisedCoins, Reached, StateMoved
 from tacit.ledger.ledger import Ledger, Receipt
+from tacit.noise.kept_coins import new_secret
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
@@ -154,6 +155,26 @@ def _is_value(value: Any, attribute: Attribute) -> bool:
         return False
 
 
+@dataclass(frozen=True)
+class Due:
+    """One charge whose price may depend on what lines of coins have reached: its note, price, and what it raises."""
+
+    what: str
+    price: Callable[[Reached], Fraction]
+    lines: Reached = field(default_factory=dict)
+
+
+def _prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[str, Fraction]]:
+    """Return what each charge costs after those before it, and what the lines have reached afterwards."""
+    after = dict(reached)
+    costs = []
+    for one in due:
+        costs.append(one.price(after))
+        for line, epsilon in one.lines.items():
+            after[line] = max(epsilon, after.get(line, Fraction(0)))
+    return costs, after
+
+
 class Paid(NamedTuple):
     """What was paid for: the ledger's receipts, or None for each; the coins; what the files of lines contain."""
 
@@ -162,7 +183,8 @@ class Paid(NamedTuple):
     contents: Contents
 
 
-NOTHING_PAID = Paid((), CoinState(b"", {}, {}), {})
+NO_COINS = CoinState(b"", {}, {})
+NOTHING_PAID = Paid((), NO_COINS, {})
 
 
 class Refusals(dict[str, TacitError]):
@@ -200,7 +222,7 @@ class Purse:
         self._policy, self._budget = policy, budget
         self._dataset, self._analyst, self._source, self._content = dataset, analyst, source, content
         self._spent = Fraction(0)
-        self._own_coins = OwnCoins()
+        self._own_coins = NO_COINS  # of a session without a ledger, as long as it lives
         self._own_tables: list[TableNote] = []
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -245,17 +267,21 @@ class Purse:
     def _coins_so_far(self, lines: Iterable[str]) -> CoinState | None:
         """Return the state of these lines, without beginning a secret in the ledger; None if it has none yet."""
         if self.ledger is None:
-            return self._own_coins.state(lines)
+            return self._coin_state(lines)
         return self.ledger.coins_begun(dataset=self._dataset, lines=list(lines), source=self._source)
 
     def _coin_state(self, lines: Iterable[str]) -> CoinState:
-        """Return the secret of the coins that are remembered, and what these lines have reached."""
-        if self.ledger is None:
-            return self._own_coins.state(lines)
+        """Return the secret of the coins that are remembered, and what these lines have reached.
+
+        The first line that is asked for makes the secret, in a ledger or in a session without one.
+        """
         listed = list(lines)
-        # a ledger gets a secret when the first line is asked for
+        if self.ledger is None:
+            if listed and not self._own_coins.secret:
+                self._own_coins = CoinState(new_secret(), {}, {})
+            return self._own_coins
         if not listed:
-            return CoinState(b"", {}, {})
+            return NO_COINS
         return self.ledger.coins(dataset=self._dataset, lines=listed, source=self._source)
 
     def pay(
@@ -285,7 +311,7 @@ class Purse:
                 lines_read = [*(line for one in due for line in one.lines), *lines]
                 coins = self._coin_state(lines_read)
                 contents = {} if self._content is None else coins.contents_now(self._content, lines_read)
-                costs, after = prices(due, coins.reached)
+                costs, after = _prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:
                     raise BudgetExceeded(
@@ -294,7 +320,7 @@ class Purse:
                         given=shown(epsilon),
                         fix="Ask for less, or start a session with a larger budget.",
                     )
-                showing = self.leakage.showing(shows, coins.mark)
+                showing = self.leakage.showing(shows, coins.mark) if shows else None
                 if self.ledger is None:
                     if table is not None:
                         check_alone(table, self._own_tables, self._dataset)
@@ -305,7 +331,7 @@ class Purse:
                 with contextlib.suppress(StateMoved), charges.charging(epsilon):
                     receipts = self._receipts(due, costs, coins, clauses, run=run, job=job)
                     self._own_tables += [] if table is None else [table]
-                    self._own_coins.raised(after)
+                    self._own_coins = replace(self._own_coins, reached=after)
                     self._spent += epsilon
                     return Paid(receipts, coins, contents)
 

@@ -20,14 +20,13 @@ from typing import Any
 from tacit.amounts import as_epsilon, shown
 from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications
-from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.choose import Explanation, notebook_cell
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.budget import NOTHING_PAID, LeakageWatch, Paid, Purse, fixed
+from tacit.release.budget import NOTHING_PAID, Due, LeakageWatch, Paid, Purse, fixed
 from tacit.release.certificate import Certificate, certify
 from tacit.release.estimate.measure import check_answerable, counts_of
 from tacit.release.execute import Drawn, Reserved, count_plans

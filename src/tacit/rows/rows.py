@@ -19,6 +19,7 @@ Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,8 +105,11 @@ class _EngineRows:
         self._opened, self._columns, self._domain = found, columns, found.domain
         self.kind = found.engine.kind
         self._pass = OnePass(found)
-        self._tables = EngineTables(found)
         rehearse(found, self._pass)
+
+    @cached_property
+    def _tables(self) -> EngineTables:
+        return EngineTables(self._opened)
 
     def __repr__(self) -> str:
         return f"Rows({self.kind})"
@@ -174,8 +178,9 @@ class _EngineRows:
             for number, table in zip(here, tables, strict=True) if tables is not None else ():
                 found[number] = table
         left = [number for number, one in enumerate(found) if one is None]
-        for number, table in zip(left, self._tables.counted([plan.needs[number] for number in left]), strict=True):
-            found[number] = table
+        if left:
+            for number, table in zip(left, self._tables.counted([plan.needs[number] for number in left]), strict=True):
+                found[number] = table
         return closed(lambda: plan.tallies(found), InternalError("counting rows"))
 
     def check_naming(self, key: Sequence[str]) -> None:

@@ -15,7 +15,8 @@ import yaml
 
 import tacit as tc
 from tacit.audit.case_audit import audit_case
-from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
+from tacit.jobs.case_file import case_schema, read_case
+from tacit.jobs.job_file import read_job_or_case
 from tacit.jobs.job_run import JobPlan, plan_job, refusals, run_job
 from tacit.plan.leakage.shown import Shown
 from tacit.report.charts.audit_charts import (

@@ -31,8 +31,7 @@ from tacit.noise.sum_bounds import Term
 from tacit.plan.calibrate import noise_for
 from tacit.plan.error_laws import AnySpread, Spread, expected_variance, groups_used, read_only, spread_of
 from tacit.plan.measure.measured import LineEntries, Measured, Responding, Strategy
-from tacit.plan.plans.plan import Plan
-from tacit.plan.plans.selection_plan import noise_name
+from tacit.plan.plans.plan import Plan, noise_name
 from tacit.plan.question import Linear, PlanningFault
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import measured_step

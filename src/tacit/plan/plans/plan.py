@@ -269,3 +269,8 @@ class Plan(ABC):
     def __str__(self) -> str:
         exact = f" (exact, {self.about})" if self.rmse == 0 else ""
         return "\n".join(self.lines(reasons=False)) + exact
+
+
+def noise_name(law: Law | None) -> str:
+    """Return what a law of noise is called."""
+    return "exact" if law is None else law.name

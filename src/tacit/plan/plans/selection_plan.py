@@ -121,11 +121,6 @@ def fill_up(numbers: Iterable[Any], many: int) -> list[int]:
     return [*found, *([NOTHING] * (many - len(found)))]
 
 
-def noise_name(law: Law | None) -> str:
-    """Return what a law of noise is called."""
-    return "exact" if law is None else law.name
-
-
 def measured_log_probability(law: Law | TiltedCube | None, counts: Sequence[int], noisy: Sequence[int]) -> float:
     """Return the logarithm of the probability that counts with this noise come out as these numbers."""
     if len(counts) != len(noisy):

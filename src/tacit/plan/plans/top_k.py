@@ -23,10 +23,10 @@ from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import noise_for
+from tacit.plan.plans.plan import noise_name
 from tacit.plan.plans.selection_plan import (
     SelectionPlan,
     measured_log_probability,
-    noise_name,
     selecting_noise,
 )
 from tacit.plan.sensitivity.steps import LargestStep, largest_step

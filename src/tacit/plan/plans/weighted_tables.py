@@ -77,9 +77,9 @@ class TablesPlan(LinearPlan):
 
 
 def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> LinearPlan:
-    """Return the plan with the smallest expected error for checked tables."""
+    """Return the plan with the smallest expected error for several checked tables."""
     plain = plan_linear(query, policy, epsilon)
-    if len(query.sets) == 1 or plain.noise is None or policy.per_person > 1:
+    if plain.noise is None or policy.per_person > 1:
         return plain
     if query.is_items(policy.domain) or couples_people(policy):
         return plain

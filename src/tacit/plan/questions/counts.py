@@ -163,6 +163,8 @@ class Marginals(CellTables, Linear, LineEntries):
         return f"People by {kinds.get(lengths, 'sets of attributes')}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
+        if len(self.sets) == 1:
+            return super().plan(policy, epsilon)
         from tacit.plan.plans.weighted_tables import plan_tables
 
         return plan_tables(self, policy, epsilon)

@@ -19,8 +19,7 @@ import narwhals as nw
 
 from tacit.errors import DataRefused, InternalError, safe_cause
 from tacit.rows.cells.readings import Code, DataColumn
-from tacit.rows.counts.engine_tables import lines_of
-from tacit.rows.counts.lines import grouped
+from tacit.rows.counts.lines import grouped, lines_of
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.guard import blind
 from tacit.rows.sources.engine import Engine

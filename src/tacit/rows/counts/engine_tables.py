@@ -25,14 +25,9 @@ from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
 from tacit.rows.counts.counting import HALF, CompiledTally, items_of
 from tacit.rows.counts.item_counts import Counts
-from tacit.rows.counts.lines import LineCounting, PeopleLines, RowLines, asked_in, grouped, holds, key_columns, whole
+from tacit.rows.counts.lines import asked_in, grouped, holds, key_columns, lines_of, whole
 from tacit.rows.guard import closed
 from tacit.rows.sources.source import Opened
-
-
-def lines_of(opened: Opened) -> LineCounting:
-    """Return how lines are made of rows: by themselves, or by their owners."""
-    return RowLines(opened) if opened.person is None else PeopleLines(opened)
 
 
 class EngineTables:

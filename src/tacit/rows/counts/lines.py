@@ -359,3 +359,8 @@ class PeopleLines:
         if self._order is None:
             return frame
         return self._order.added(self._opened.engine.dialect.with_numbers(frame, self._order.numbers))
+
+
+def lines_of(opened: Opened) -> LineCounting:
+    """Return how lines are made of rows: by themselves, or by their owners."""
+    return RowLines(opened) if opened.person is None else PeopleLines(opened)
