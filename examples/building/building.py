@@ -22,7 +22,8 @@ import pandas as pd
 
 import tacit as tc
 from tacit.audit.case_audit import audit_case
-from tacit.jobs.case_file import Case, read_case, read_job_or_case
+from tacit.jobs.case_file import Case, read_case
+from tacit.jobs.job_file import read_job_or_case
 from tacit.jobs.job_run import session_of
 from tacit.report.charts.audit_charts import leakage_charts, series
 from tacit.report.charts.chart_parts import styled

@@ -22,8 +22,7 @@ from pathlib import Path
 import pandas as pd
 
 import tacit as tc
-from tacit.jobs.case_file import read_job_or_case
-from tacit.jobs.job_file import Job
+from tacit.jobs.job_file import Job, read_job_or_case
 from tacit.jobs.job_run import session_of
 
 HERE = Path(__file__).parent

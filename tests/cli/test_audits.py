@@ -82,7 +82,7 @@ def test_a_planted_leak_is_found_and_exits_1(name: str, tmp_path: Path) -> None:
     outcome = inside(tmp_path, "audit", "mechanism", name, *FEW)
     assert outcome.code == 1
     assert "LEAK_FOUND: the loss is at least" in outcome.out
-    assert "Not as it must be" not in outcome.out
+    assert "Not as expected" not in outcome.out
     said = strict(outcome := inside(tmp_path, "audit", "mechanism", name, *FEW, "--json"))
     assert (outcome.code, said["as_expected"], said["audits"][0]["verdict"]) == (1, True, "LEAK_FOUND")
     assert said["audits"][0]["exact_loss"] in (["infinite", "infinite"], [planted[name].exact_loss] * 2)
@@ -378,8 +378,8 @@ def test_all_of_them_in_a_table(tmp_path: Path) -> None:
     outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
     assert outcome.code == 1
     said = outcome.out.splitlines()[-1]
-    assert said.startswith("Not as it must be: ")
-    missed = set(said.removeprefix("Not as it must be: ").removesuffix(".").split(", "))
+    assert said.startswith("Not as expected: ")
+    missed = set(said.removeprefix("Not as expected: ").removesuffix(".").split(", "))
     assert missed <= set(planted)  # none of ours is accused
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
     check_table(outcome, page, list(MECHANISMS), list(planted), missed)

@@ -13,7 +13,7 @@ In reading order:
     ledger     look at budgets, grant more
     monitor    watch places
     audit      check what a mechanism promises; which epsilons a case can have
-    reproduce  the figures of a paper, and speeds of this machine
+    reproduce  the figures of a paper, and the speed of this machine
     screen     what reaches the terminal
 """
 
@@ -61,16 +61,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo", short_help="See the whole way from a policy to a report, on bundled data.")(run_demo)
+app.command("demo", short_help="Run an example on bundled data, from the policy to the report.")(run_demo)
 app.command("init", short_help="Draft a policy for a data file.")(draft)
-app.command("check", short_help="Say what a policy protects and what not, or which rows do not fit.")(check_policy)
+app.command("check", short_help="Say what a policy protects and what it does not, or which rows do not fit.")(
+    check_policy
+)
 app.command("plan", short_help="Show cost and expected error of a job; spends nothing.")(show_plan)
 app.command("run", short_help="Make the releases of a job and write the report.")(run_releases)
 app.add_typer(audit_app, name="audit", short_help="Check what a mechanism promises.")
 app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budgets.")
-app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they come.")
+app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they arrive.")
 app.add_typer(publish_app, name="publish", short_help="Publish a table whose sensitive values are perturbed.")
-app.command("reproduce", short_help="Recompute the figures of a paper beside what it claims.")(reproduce_paper)
+app.command("reproduce", short_help="Recompute the figures of a paper and compare them with its claims.")(
+    reproduce_paper
+)
 app.command("schema", short_help="Print the JSON schema of policy, job, case or table files.")(show_schema)
 app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)
 
@@ -99,9 +103,9 @@ def start(
 
 
 def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lambda: None) -> int:
-    """Run one command and return its exit code; whatever goes wrong is said in one sentence.
+    """Run one command and return its exit code; every error is reported in one sentence.
 
-    `on_start` is called once an interrupt would be said as well.
+    `on_start` is called as soon as an interrupt would be reported as well.
     """
     given = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in given

@@ -1,4 +1,4 @@
-"""`tacit audit`: check what a mechanism promises, on this machine; `tacit plan leakage`: which epsilons to choose."""
+"""`tacit audit`: test whether mechanisms keep their promise; `tacit plan leakage`: which epsilons to choose."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def audit_exclusion(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what each application and coalition of a case could know about what is protected, on average and at worst.
+    """Show what each application and coalition of a case could learn about protected values, on average and at worst.
 
-    Spends nothing, and opens no private row unless the case has them counted (`unprotected: true`). Epsilons are those
-    of the case, or those planned under its limit.
+    Spends nothing. Opens private rows only if the case says `unprotected: true`. Epsilons are those of the case, or
+    those planned under its limit.
     """
     from tacit.audit.case_audit import HEADINGS, audit_case
     from tacit.jobs.case_file import read_case
@@ -108,14 +108,16 @@ def _write(audit: CaseAudit, folder: Path) -> list[Path]:
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
 
-Samples = Annotated[int, typer.Option("--samples", min=1_000, help="Outputs that are picture of either data set.")]
-Alpha = Annotated[float, typer.Option("--alpha", help="How likely one false alarm may be.")]
-NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many samples can no longer hide."
+Samples = Annotated[
+    int, typer.Option("--samples", min=1_000, help="How many outputs of each of the two data sets to draw.")
+]
+Alpha = Annotated[float, typer.Option("--alpha", help="The probability of a false alarm.")]
+NEVER = "NONE_FOUND proves nothing by itself: a leak may be too rare or too small for this many samples."
 
 
-@app.command("list", short_help="Name everything that can be audited without a policy.")
+@app.command("list", short_help="List everything that can be audited without a policy.")
 def show_names(*, as_json: AsJson = False) -> None:
-    """Name our mechanisms, the planted leaks, and tables that are attacked."""
+    """List the mechanisms of the package, the planted leaks, and the tables under attack."""
     from tacit.audit.selfcheck.attacked_tables import attacked_tables
     from tacit.audit.selfcheck.planted import planted
     from tacit.audit.selfcheck.registry import MECHANISMS
@@ -132,11 +134,11 @@ def show_names(*, as_json: AsJson = False) -> None:
 
 @app.command("mechanism", short_help="Audit one mechanism, on a policy of yours or on its own example.")
 def audit_mechanism(
-    name: Annotated[str, typer.Argument(help="A kind of question with --policy, such as histogram; else see `list`.")],
+    name: Annotated[str, typer.Argument(help="With --policy a kind of question, such as histogram; else see `list`.")],
     *,
     policy: Annotated[Path | None, typer.Option("--policy", metavar="P.yaml", help="The policy file.")] = None,
     epsilon: Annotated[
-        str | None, typer.Option("--epsilon", help="What is claimed, with --policy: 1 if left out.")
+        str | None, typer.Option("--epsilon", help="With --policy: the epsilon that is claimed; 1 if not given.")
     ] = None,
     ask: Annotated[
         str | None, typer.Option("--ask", help="With --policy: the question as a job writes it, 'histogram: [age]'.")
@@ -159,7 +161,7 @@ def audit_mechanism(
     return _report(rows, [name], as_json=as_json, say_witness=True)
 
 
-@app.command("job", short_help="Audit every release of a job, on made-up neighbours from its policy.")
+@app.command("job", short_help="Audit every release of a job, on neighbouring data sets made up from its policy.")
 def audit_job(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file, or a case file.")],
     *,
@@ -167,10 +169,10 @@ def audit_job(
     alpha: Alpha = 1e-6,
     as_json: AsJson = False,
 ) -> int:
-    """Audit what a job would release: each mechanism by itself, and each whole release, rows in and record out.
+    """Audit each mechanism of a job by itself, and each release as a whole, from rows to record.
 
-    Where several releases look at the coins of the same rows, also all of them, one after the other. Opens no row that
-    is to be released, spends nothing: neighbours are made up from the policy.
+    If several releases show true records with a key, these are also audited together, one after the other. Opens no row
+    of the job and spends nothing: neighbouring data sets are made up from the policy.
     """
     from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audits.sampled_audit import check_power
@@ -204,37 +206,39 @@ def audit_job(
     return _report(rows, names, as_json=as_json, say_witness=True)
 
 
-app.command("exclusion", short_help="Say what applications of a case could learn from what is left out.")(
+app.command("exclusion", short_help="Show what applications of a case could learn from missing values.")(
     audit_exclusion
 )
 
 
-@app.command("disclosure", short_help="Say what a job would disclose of groups; reads private data, for the curator.")
+@app.command(
+    "disclosure", short_help="Show what a job would disclose about groups; reads private data, for the curator."
+)
 def audit_disclosure(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")],
     *,
     curator: Annotated[
-        bool, typer.Option("--curator", help="Say that you may see the rows: this audit opens them, for you alone.")
+        bool, typer.Option("--curator", help="Confirm that you may see the rows: this audit opens them.")
     ] = False,
     public: Annotated[
         list[str] | None,
-        typer.Option("--public", metavar="NAME", help="What a reader may know of a person; else what is no secret."),
+        typer.Option("--public", metavar="NAME", help="What a reader may know; by default what is not secret."),
     ] = None,
     sensitive: Annotated[
         list[str] | None,
-        typer.Option("--sensitive", metavar="NAME", help="What must not be told; else what the policy keeps secret."),
+        typer.Option("--sensitive", metavar="NAME", help="What must not be disclosed; by default what is secret."),
     ] = None,
     tau: Annotated[float, typer.Option("--tau", help="How far off a guess may be, as a share of the truth.")] = 0.2,
-    closeness: Annotated[float, typer.Option("--closeness", help="How likely a guess must be as near as that.")] = 0.7,
+    closeness: Annotated[float, typer.Option("--closeness", help="How likely a guess must be that close.")] = 0.7,
     jump: Annotated[
-        float, typer.Option("--jump", help="How many times as large as among all people the share must be.")
+        float, typer.Option("--jump", help="How many times larger the share must be than among all people.")
     ] = 3.0,
     chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Also draw the chart here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say in which groups a job's answers would tell a sensitive value, before it is run. Spends nothing.
+    """Show in which groups the answers of a job would disclose a sensitive value, before it is run. Spends nothing.
 
-    This reads private data and shows what it finds: it is for whoever holds the rows, who says so with --curator.
+    This reads private data and shows what it finds. It is for whoever holds the rows, who confirms it with --curator.
     """
     from tacit.audit.disclosure_audits.disclosures import disclosure
     from tacit.jobs.job_file import read_job
@@ -247,7 +251,9 @@ def audit_disclosure(
             fix="Say --curator if you are that person, and publish nothing of it.",
         )
     if chart is not None and chart.suffix.lower() not in (".svg", ".png"):
-        raise PlanError("must be an .svg or a .png file", key="--chart", given=chart.name, fix="Name it so.")
+        raise PlanError(
+            "must be an .svg or a .png file", key="--chart", given=chart.name, fix="Use one of these endings."
+        )
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
         raise PlanError(
             "must be a new file in a folder that exists", key="--chart", given=str(chart), fix="Name another."
@@ -362,7 +368,7 @@ def _report(
     say_witness: bool = False,
     then: Callable[[list[AuditRow | AttackRow]], Any] = lambda done: None,
 ) -> int:
-    """Audit one after the other, show the tables, and say whether all is as it must be."""
+    """Audit one after the other, show the tables, and say whether all is as expected."""
     from tacit.audit.sampled_audits.subjects import HEADINGS
 
     done: list[AuditRow | AttackRow] = []
@@ -383,7 +389,7 @@ def _report(
         if say_witness:
             show(*(f"{row.name}: {row.found}" for row in done))
         if wrong:
-            show(f"Not as it must be: {', '.join(row.name for row in wrong)}.")
+            show(f"Not as expected: {', '.join(row.name for row in wrong)}.")
         if any(row.found.verdict == "NONE_FOUND" for row in done):
             note(NEVER)
     # a planted leak that is found on request is as expected, and still a leak

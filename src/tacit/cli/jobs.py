@@ -35,15 +35,15 @@ def show_plan(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file; or `leakage` and a case file.")],
     case: Annotated[Path | None, typer.Argument(metavar="[CASE.yaml]", help="After `leakage`: the case file.")] = None,
     *,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also say why, for each release.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also explain each release.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
-    Exit code 1 if the job would be refused: it costs more than what remains, has no rows, has a policy that the ledger
-    does not take, would tell applications more than a limit, or has files that changed since their first release.
+    Exit code 1 if the job would be refused: because it costs more than what remains, its rows are missing, the ledger
+    does not accept its policy, applications would learn more than a limit, or files changed since their first release.
 
-    `tacit plan leakage CASE.yaml` shows the epsilons that release the most while nobody learns more than a limit.
+    `tacit plan leakage CASE.yaml` shows the epsilons that release the most under the limits of a case.
     """
     if case is not None:
         if str(job) != LEAKAGE:
@@ -216,9 +216,7 @@ def start() -> None:
 def publish_table(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The file that asks for a table.")],
     *,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what it would cost and how wrong it would be.")
-    ] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only show the cost and the expected error.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make a table, and write it with its certificate and a report to a new folder.

@@ -31,11 +31,10 @@ def show_ledger(
     last: Annotated[int, typer.Option(min=0, help="How many of the newest entries to show.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was granted, spent and remains, for each data set and each analyst with a cap; who, when and for what.
+    """Show what was granted, spent and remains for each data set and each analyst with a cap, and the newest entries.
 
-    Below them stands what all releases from a data set promise together, and what coalitions of applications could
-    know from single records that were shown to them. Runs of jobs that were paid for and did not
-    come to their end are named. With --json, all entries are there.
+    Then follow what all releases from a data set promise together, what coalitions of applications could learn from the
+    single records that they were shown, and runs that were paid for and did not finish. --json has all entries.
     """
     from tacit.ledger.ledger import Ledger
 
@@ -80,7 +79,7 @@ def show_ledger(
 
 @ledger_app.command("verify", short_help="Check that nobody edited the ledger.")
 def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
-    """Walk the chain of entries, add all sums up again, look at all seals; exit code 1 if anything does not fit."""
+    """Check the chain of entries, all sums and all seals. Exit code 1 if anything does not fit."""
     from tacit.ledger.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
@@ -101,10 +100,10 @@ def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
 def grant_budget(
     ledger: Where,
     *,
-    dataset: Annotated[str, typer.Option(help="The data set that may be released from.")],
+    dataset: Annotated[str, typer.Option(help="The data set that gets the budget.")],
     epsilon: Annotated[str, typer.Option(help="How much is added, exactly as written: 1, 0.5 or 1/3.")],
     analyst: Annotated[
-        str | None, typer.Option(help="Grant to this analyst's cap within the total, not to the total.")
+        str | None, typer.Option(help="Raise the cap of this analyst within the total, not the total.")
     ] = None,
     policy: Annotated[
         Path | None, typer.Option(metavar="POLICY.yaml", help="The policy that the budget is counted under.")
@@ -133,14 +132,14 @@ def rotate_coins(
     ledger: Where,
     *,
     dataset: Annotated[str, typer.Option(help="The data set whose coins are forgotten.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, it only says what that means.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only say what it means.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Forget the coins of a data set, for instance because the same keys have got new values.
+    """Forget the coins of a data set, for instance because the same keys have new values.
 
-    From then on true records are shown by new coins, and every line is charged anew. What was shown stays shown:
-    whoever sees a record by old and by new coins has seen it twice, and that counts as two showings. Nothing can be
-    undone. Without --yes it says so, changes nothing and exits with code 1.
+    Afterwards true records are shown by new coins, and every line is charged again. Whoever sees a record by the old
+    and by the new coins has seen it twice, and both count. This cannot be undone. Without --yes the command explains
+    this, changes nothing and exits with code 1.
     """
     from tacit.ledger.ledger import Ledger
 

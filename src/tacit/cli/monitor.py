@@ -1,4 +1,4 @@
-"""`tacit monitor run|show|schema`: watch places in files of events as they come, and show their verdicts."""
+"""`tacit monitor run|show|schema`: watch places in files of events as they arrive, and show their verdicts."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def run_monitors(
     config: Annotated[Path, typer.Argument(metavar="CONFIG.yaml", help="The monitor file.")],
     *,
     follow: Annotated[
-        Path | None, typer.Option("--follow", metavar="FOLDER", help="Take files from this folder as they come.")
+        Path | None, typer.Option("--follow", metavar="FOLDER", help="Read files from this folder as they arrive.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take the files that are there, and stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read the files that are there, and stop.")] = False,
     interval: Annotated[
         float, typer.Option("--interval", min=0.05, help="Seconds between two looks at the folder.")
     ] = 2.0,
     as_json: AsJson = False,
 ) -> None:
-    """Take each new file of events as one step, by name, and write verdicts, certificates and charts.
+    """Read each new file of events as one step, in the order of names; write verdicts, certificates and charts.
 
-    A file that was taken is never taken again, also after a crash or a restart. Write files under a name that begins
-    with a dot or an underscore, and rename them when they are complete. With --follow the command goes on until it is
-    stopped; with --json it then prints one document per line.
+    No file is read twice, even after a crash or a restart. Write each file under a name that begins with a dot or an
+    underscore, and rename it when it is complete. With --follow the command runs until it is stopped; with --json it
+    then prints one document per line.
     """
     from tacit.jobs.monitor_file import event_files, read_monitor_file
     from tacit.report.charts.monitor_charts import read_points
@@ -92,10 +92,10 @@ def show_monitors(
     *,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the verdicts to this file.")] = None,
     chart: Annotated[
-        Path | None, typer.Option("--chart", metavar="FILE", help="Draw them to this .svg or .png file.")
+        Path | None, typer.Option("--chart", metavar="FILE", help="Write a chart to this .svg or .png file.")
     ] = None,
     points: Annotated[
-        Path | None, typer.Option("--points", metavar="CSV", help="Where places are (place, lat, lon): draws a map.")
+        Path | None, typer.Option("--points", metavar="CSV", help="A file with place, lat and lon, to draw a map.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -123,7 +123,7 @@ def show_monitors(
 
 @monitor_app.command("schema", short_help="Print the JSON schema of monitor files.")
 def show_monitor_schema(*, as_json: AsJson = False) -> None:
-    """Print the JSON schema of monitor files; editors complete and check with it."""
+    """Print the JSON schema of monitor files; editors use it to complete and check them."""
     from tacit.jobs.monitor_file import monitor_schema
 
     show_json(monitor_schema())  # a schema is JSON with or without --json

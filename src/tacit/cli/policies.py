@@ -28,7 +28,7 @@ def check_policy(
         typer.Option(
             "--rows",
             metavar="DATA",
-            help="Instead, count which cells of these files do not fit the domain, for you alone; may be repeated.",
+            help="Instead, count the cells of these files that do not fit the domain. May be repeated.",
         ),
     ] = None,
     pair: Annotated[
@@ -37,7 +37,7 @@ def check_policy(
             "--pair",
             metavar="X Y",
             help="Instead, say how many secret edges lead from one record to another, as in age=30,sex=F age=42; "
-            "absent is somebody not in the data.",
+            "`absent` is somebody who is not in the data.",
         ),
     ] = None,
     person: _Column = None,
@@ -47,20 +47,20 @@ def check_policy(
     key: Annotated[
         list[str] | None,
         typer.Option(
-            "--key", metavar="COLUMN", help="With --rows: also count keys of true records that repeat; may be repeated."
+            "--key", metavar="COLUMN", help="With --rows: a column of a key, to count duplicate keys. May be repeated."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
 
-    With --pair, say instead how far apart two records are, and what a release promises about them. What Y leaves out is
-    as in X, what both leave out is an ordinary value, which is shown. Items and cells of a map are lists:
-    visited=[park,pub], place=[2,3].
+    With --pair, say instead how far apart two records are, and what a release promises about them. Attributes that Y
+    leaves out are as in X; attributes that both leave out get an ordinary value, which is shown. Items and cells of a
+    map are lists: visited=[park,pub], place=[2,3].
 
-    With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
-    people would remain; with --key also whether these columns name every row once. These are true counts, for whoever
-    holds the data: they are written nowhere and are part of no release.
+    With --rows, count instead the unexpected cells of each column by kind, and the rows and people that would remain;
+    with --key also duplicate keys. These are true counts, for whoever holds the data: they are not stored anywhere and
+    are part of no release.
     """
     from tacit.policy.policy_file import load_policy
 
@@ -136,14 +136,14 @@ def draft(
     out: Annotated[Path, typer.Option("--out", metavar="POLICY.yaml", help="The file to write.")] = Path("policy.yaml"),
     has_header: Annotated[
         bool,
-        typer.Option("--has-header", help="The first line holds names, also where they look like values."),
+        typer.Option("--has-header", help="The first line contains names, even if they look like values."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Draft a policy from column names, types and a random sample of the rows, and say what needs review.
 
-    The draft holds values from the data, so it is not public before somebody has gone through it. What is printed
-    here names columns only, and none whose name may itself be a value. Nothing is fetched from the network.
+    The draft contains values from the data, so keep it private until somebody has reviewed it. The terminal shows names
+    of columns only, and no name that may itself be a value. Nothing is fetched from the network.
     """
     from tacit.draft import draft as drafted
 
@@ -154,9 +154,7 @@ def draft(
     if as_json:
         show_json(_document(out, made))
         return
-    show(
-        f"Wrote {out}: a draft. It holds values read from the data, so keep it to yourself until you have reviewed it."
-    )
+    show(f"Wrote {out}: a draft. It contains values of the data, so keep it to yourself until you have reviewed it.")
     if made.review:
         show("\nReview: write what is possible, not what happens to occur.")
         _list(out, made.review)
@@ -166,7 +164,7 @@ def draft(
     if made.columns_left:
         show(f"\nThe data have {made.columns_left:,} more columns, which the draft does not reach.")
     says = f"`{command('check', out)}` says what they protect."
-    show(f"\nThen choose the secrets; in the draft that is ordinary differential privacy. {says}")
+    show(f"\nThen choose the secrets; the draft begins with ordinary differential privacy. {says}")
     show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
 
 
@@ -227,6 +225,6 @@ SCHEMAS = {
 
 
 def show_schema(file: Annotated[File, typer.Argument(help="Which file.")], *, as_json: AsJson = False) -> None:
-    """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
+    """Print the JSON schema of policy, job, case or table files; editors use it to complete and check them."""
     module, name = SCHEMAS[file]
     show_json(getattr(import_module(module), name)())  # a schema is JSON with or without --json

@@ -1,4 +1,4 @@
-"""`tacit reproduce 001..004` and `tacit bench`: figures of a paper beside what it claims, and speeds of this machine.
+"""`tacit reproduce 001..004` and `tacit bench`: figures of a paper and what it claims, and the speed of this machine.
 
 The work is done by `tacit_reproductions`, a distribution of its own in the folder `reproductions/` of the repository.
 """
@@ -56,7 +56,7 @@ def reproduce_paper(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="FOLDER", help="The data sets; else $TACIT_DATA, ./data, ../data or ../shared/data."
+            "--data", metavar="FOLDER", help="The data sets; by default $TACIT_DATA, ./data, ../data or ../shared/data."
         ),
     ] = None,
     output: Annotated[
