@@ -20,6 +20,7 @@ Checked by  tests/statistical/test_variance.py, tests/statistical/test_derived.p
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -81,6 +82,50 @@ class Moment(Summed, Derived):
                 fix=f"Keep one row per person. {self.several_rows}".rstrip(),
             )
 
+    @abstractmethod
+    def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
+        """Return the questions that it is made of, the counts last."""
+
+    @abstractmethod
+    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
+        """Return the share of epsilon for each part, from plans that have all of it."""
+
+    @abstractmethod
+    def weights(self, domain: Domain) -> tuple[float, ...]:
+        """Return what the variances of the parts are multiplied by in that of an answer, times people squared.
+
+        That is for small errors, and a number that may lie anywhere in the range, counted from its middle, in units.
+        """
+
+    def check_size(self, policy: Policy) -> None:
+        self.measured_for(policy.domain)[0].check_size(policy.domain)
+
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
+        self.check_rows_of_one(policy)
+        measured = self.measured_for(policy.domain)
+        shares = self.shares([one.plan(policy, epsilon) for one in measured])
+        return tuple(one.plan(policy, epsilon * share) for one, share in zip(measured, shares, strict=True))
+
+    def square(self, domain: Domain) -> float:
+        """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
+        attribute: Any = domain[self.name]
+        return float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
+
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
+        domain = parts[0].policy.domain
+        together = sum(part.variance * weight for part, weight in zip(parts, self.weights(domain), strict=True))
+        return math.sqrt(together) / people * float(self.counted.unit(domain))
+
+    def within_range(
+        self, lower: Floats, upper: Floats, parts: Sequence[Released], fewest: Floats, domain: Domain
+    ) -> tuple[Floats, Floats]:
+        """Return ends inside of the range: all of it where there may be nobody, nothing where there is nobody."""
+        low, high = self.range(domain)
+        lower = np.where(fewest <= 0, low, np.clip(lower, low, high))
+        upper = np.where(fewest <= 0, high, np.clip(upper, low, high))
+        nobody = is_nobody(parts[-1])
+        return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
+
     def prediction(self) -> str:
         return "; for ten times as many it is a tenth of that"
 
@@ -105,41 +150,32 @@ class Mean(Moment):
     def counted(self) -> Total:
         return Total(self.name, self.where, self.by)
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        self.check_rows_of_one(policy)
-        sums, counts = self.sums(policy.domain), self.counts()
-        whole = sums.plan(policy, epsilon), counts.plan(policy, epsilon)
-        share = self._share(*whole)
-        return sums.plan(policy, epsilon * share), counts.plan(policy, epsilon * (1 - share))
+    def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
+        return self.sums(domain), self.counts()
 
-    def _share(self, sums: LinearPlan, counts: LinearPlan) -> Fraction:
-        """Return the share of epsilon for the sums; nothing for what is exact anyway."""
-        if counts.is_exact:
-            return Fraction(1)
-        if sums.is_exact:
-            return Fraction(0)
-        weight = self._mean_square(sums)
+    def weights(self, domain: Domain) -> tuple[float, ...]:
+        """The error is that of sum - mean * count, over the people."""
+        return 1.0, self.square(domain)
+
+    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
+        """Return the shares of the least error; what is exact anyway gets nothing."""
+        sums, counts = whole
+        if counts.is_exact or sums.is_exact:
+            return (Fraction(1), Fraction(0)) if counts.is_exact else (Fraction(0), Fraction(1))
+        weight = self.square(sums.policy.domain)
 
         @cache
         def error(part: int) -> float:
             share = Fraction(part, PARTS)
-            of_sums, of_counts = (
-                sums.variance_for(sums.epsilon * share),
-                counts.variance_for(counts.epsilon * (1 - share)),
-            )
-            return of_sums + weight * of_counts
+            of_sums = sums.variance_for(sums.epsilon * share)
+            return of_sums + weight * counts.variance_for(counts.epsilon * (1 - share))
 
         # one variance falls and the other rises, so that halving finds the least error
         low, high = 1, PARTS - 1
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if error(middle) <= error(middle + 1) else (middle + 1, high)
-        return Fraction(low, PARTS)
-
-    def _mean_square(self, sums: LinearPlan) -> float:
-        """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
-        attribute: Any = sums.policy.domain[self.name]
-        return float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
+        return Fraction(low, PARTS), 1 - Fraction(low, PARTS)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return sums over counts, inside of the range; nothing where it is exact that nobody is there."""
@@ -152,24 +188,13 @@ class Mean(Moment):
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
         """Return the smallest and the largest ratio of a sum and a count that both lie in their intervals.
 
-        The error is shared by the two; where one is exact the other has all of it. Where there may be nobody, it is the
-        whole range; where there is nobody, nothing.
+        The error is shared by the two; where one is exact the other has all of it.
         """
-        sums, counts = parts
-        low, high = self.range(domain)
-        middle = self._middle(domain)
-        fewest, most = self._interval(counts, sums, level)
-        least, largest = self._interval(sums, counts, level)
-        may_be_nobody, nobody = fewest <= 0, is_nobody(counts)
-        fewest, most = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
-        lower = middle + np.clip(np.minimum(least / fewest, least / most), low - middle, high - middle)
-        upper = middle + np.clip(np.maximum(largest / fewest, largest / most), low - middle, high - middle)
-        lower, upper = np.where(may_be_nobody, low, lower), np.where(may_be_nobody, high, upper)
-        return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
-
-    @staticmethod
-    def _interval(part: Released, other: Released, level: float) -> tuple[Floats, Floats]:
-        return part.interval(level if other.exact.all() else (1 + level) / 2)
+        (least, largest), (fewest, most) = intervals(parts, level)
+        people = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
+        lower = self._middle(domain) + np.minimum(*(least / end for end in people))
+        upper = self._middle(domain) + np.maximum(*(largest / end for end in people))
+        return self.within_range(lower, upper, parts, fewest, domain)
 
     def range(self, domain: Domain) -> tuple[float, float]:
         return range_of(domain[self.name])
@@ -178,12 +203,14 @@ class Mean(Moment):
         attribute: Any = domain[self.name]
         return float(self.middle(domain) * attribute.unit)
 
-    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
-        """Return the error of sum - mean * count, for a mean that may lie anywhere in the range, over the people."""
-        sums, counts = parts
-        attribute: Any = sums.policy.domain[self.name]
-        together = sums.variance + self._mean_square(sums) * counts.variance
-        return math.sqrt(together) / people * float(attribute.unit)
+
+def intervals(parts: Sequence[Released], level: float) -> list[tuple[Floats, Floats]]:
+    """Return intervals of the parts that hold together at this level; those that have noise share the chance to miss.
+
+    An exact part has its numbers at both ends, whatever its level.
+    """
+    noisy = sum(not part.exact.all() for part in parts)
+    return [part.interval(1 - (1 - level) / max(noisy, 1)) for part in parts]
 
 
 def is_nobody(counts: Released) -> Any:
@@ -293,10 +320,6 @@ class Variance(Moment):
     def counted(self) -> Squares:
         return Squares(self.name, self.where, self.by)
 
-    def squares(self, domain: Domain) -> Squares:
-        """Return the sums of squares, each number counted from the middle of the range."""
-        return Squares(self.name, self.where, self.by, self.middle(domain))
-
     def unit_words(self, domain: Domain) -> str:
         return f"{self.name} squared"
 
@@ -307,27 +330,17 @@ class Variance(Moment):
         divided = "squared distances from the mean are divided by the number of people, not by one less"
         return [divided, *super().terms(parts)]
 
-    def check_size(self, policy: Policy) -> None:
-        self.squares(policy.domain).check_size(policy.domain)
+    def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
+        return Squares(self.name, self.where, self.by, self.middle(domain)), self.sums(domain), self.counts()
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        self.check_rows_of_one(policy)
-        asked = self.squares(policy.domain), self.sums(policy.domain), self.counts()
-        whole = [one.plan(policy, epsilon) for one in asked]
-        shares = _shares(
-            [one.variance * weight for one, weight in zip(whole, self._weights(policy.domain), strict=True)]
-        )
-        return tuple(one.plan(policy, epsilon * share) for one, share in zip(asked, shares, strict=True))
-
-    def _weights(self, domain: Domain) -> tuple[float, float, float]:
-        """Return what the variances of the parts are multiplied by in that of an answer, times people squared.
-
-        That is for small errors, and a mean m and a mean square q that are anywhere in the range: 1 for the squares,
-        (2 m)^2 for the sums and (q - 2 m^2)^2 for the counts, of which the last is about q^2.
-        """
-        attribute: Any = domain[self.name]
-        square = float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
+    def weights(self, domain: Domain) -> tuple[float, ...]:
+        """With mean m and mean square q: 1 for squares, (2 m)^2 for sums, (q - 2 m^2)^2 for counts, about q^2."""
+        square = self.square(domain)
         return 1.0, 4 * square, square**2
+
+    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
+        weights = self.weights(whole[0].policy.domain)
+        return _shares([one.variance * weight for one, weight in zip(whole, weights, strict=True)])
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         squares, sums, counts = parts
@@ -336,40 +349,22 @@ class Variance(Moment):
         return np.where(is_nobody(counts), np.nan, np.clip(found, *self.range(domain)))
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
-        """Return the smallest and the largest variance of squares, sums and counts that lie in their intervals.
-
-        Where there may be nobody, it is the whole range; where there is nobody, nothing.
-        """
-        noisy = sum(not part.exact.all() for part in parts)
-        each = 1 - (1 - level) / max(noisy, 1)
-        (fewest_squares, most_squares), (least, largest), (fewest, most) = (part.interval(each) for part in parts)
-        counts = parts[-1]
-        may_be_nobody = fewest <= 0
-        fewest, most = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
+        """Return the smallest and the largest variance of squares, sums and counts that lie in their intervals."""
+        (fewest_squares, most_squares), (least, largest), (fewest, most) = intervals(parts, level)
+        ends = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
         near = np.where((least <= 0) & (largest >= 0), 0.0, np.minimum(abs(least), abs(largest)))
         far = np.maximum(abs(least), abs(largest))
         # the people with whom the variance is largest
         turn = np.divide(2 * near**2, most_squares, out=np.full_like(near, np.inf), where=most_squares > 0)
-        people = np.clip(turn, fewest, most)
+        people = np.clip(turn, *ends)
         upper = most_squares / people - (near / people) ** 2
-        lower = np.minimum(*(fewest_squares / end - (far / end) ** 2 for end in (fewest, most)))
-        low, high = self.range(domain)
-        lower = np.where(may_be_nobody, low, np.clip(lower, low, high))
-        upper = np.where(may_be_nobody, high, np.clip(upper, low, high))
-        nobody = is_nobody(counts)
-        return np.where(nobody, np.nan, lower), np.where(nobody, np.nan, upper)
+        lower = np.minimum(*(fewest_squares / end - (far / end) ** 2 for end in ends))
+        return self.within_range(lower, upper, parts, fewest, domain)
 
     def range(self, domain: Domain) -> tuple[float, float]:
         """Return zero and the largest variance: half of the people at either end of the range."""
         low, high = range_of(domain[self.name])
         return 0.0, ((high - low) / 2) ** 2
-
-    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
-        """Return the error for small errors of the parts, and numbers that may be anywhere in the range."""
-        domain = parts[0].policy.domain
-        attribute: Any = domain[self.name]
-        together = sum(part.variance * weight for part, weight in zip(parts, self._weights(domain), strict=True))
-        return math.sqrt(together) / people * float(attribute.unit) ** 2
 
 
 def _shares(errors: Sequence[float]) -> list[Fraction]:
