@@ -9,7 +9,6 @@ import numpy as np
 
 import tacit as tc
 from tacit.plan.choose import choose
-from tacit.plan.plans.selection_draws import choose_over_bar, scan
 from tacit.plan.plans.thresholds import AbovePlan
 from tacit.plan.plans.top_k import BarPlan
 from tacit.release.results.selections import select
@@ -34,12 +33,12 @@ def main(*, quick: bool = False) -> dict[str, float]:
     for k in (10, 100, 1000):
         plan = choose(tc.top_k("clicked", k), POLICY, "0.5")
         assert isinstance(plan, BarPlan)
-        chosen = best_of(runs, lambda plan=plan: choose_over_bar(counts, plan))  # type: ignore[misc]
+        chosen = best_of(runs, lambda plan=plan: plan.draw_choice(counts))  # type: ignore[misc]
         whole = found[f"top {k}"] = best_of(runs, lambda plan=plan: select(plan, counts))  # type: ignore[misc]
         print(f"  top_k, k = {k:5,}: noise and choice {chosen:6.1f}   with measurement and estimates {whole:7.1f}")
     plan = choose(tc.above("clicked", 20_000, at_most=200), POLICY, "0.5")
     assert isinstance(plan, AbovePlan)
-    found["above"] = best_of(runs, lambda: scan(counts, plan))
+    found["above"] = best_of(runs, lambda: plan.draw_verdicts(counts))
     print(f"  above, at most 200: noise and tests {found['above']:6.1f}")
     return found
 

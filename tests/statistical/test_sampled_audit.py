@@ -21,7 +21,7 @@ ALPHA = 1e-6
 RUNS = 200
 OF_AN_AUDIT = 0.01  # how likely a single audit may be wrong
 # drawn one output at a time
-SELECTIONS = [name for name, case in MECHANISMS.items() if {"selection_draws", "zoom"} & set(case.modules)]
+SELECTIONS = [name for name, case in MECHANISMS.items() if {"thresholds", "top_k", "zoom"} & set(case.modules)]
 TABLES = [name for name, case in MECHANISMS.items() if case.keyword == TABLE]
 VECTORISED = [name for name in MECHANISMS if name not in SELECTIONS]
 

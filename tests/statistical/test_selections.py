@@ -19,7 +19,6 @@ from tacit import noise
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.plans.selection_draws import choose_over_bar, draw_output, scan
 from tacit.plan.plans.top_k import BarPlan, TopKPlan
 from tacit.release.results.selections import select
 
@@ -93,7 +92,7 @@ def fit(seen: Counter, plan, counts) -> float:
 def test_outputs_follow_the_law_that_the_plan_states_and_that_of_no_other_epsilon(case, many):
     plan, counts, draws = LAWS[case]
     draws = FEW[draws] if many == "few" else draws
-    seen = Counter(draw_output(plan, np.array(counts)) for _ in range(draws))
+    seen = Counter(plan.draw(np.array(counts)) for _ in range(draws))
     assert fit(seen, plan, counts) > ALPHA
     for factor in WRONG:
         wrong = choose(plan.query, plan.policy, plan.epsilon * factor)
@@ -111,7 +110,7 @@ def test_the_law_of_the_chosen_counts_begins_one_above_the_bar(monkeypatch):
         return measured(law, of)
 
     monkeypatch.setattr(TiltedCube, "measure", noted)
-    outputs = [draw_output(plan, np.array(counts)) for _ in range(20)]
+    outputs = [plan.draw(np.array(counts)) for _ in range(20)]
     assert floors == [output.bar + 1 for output in outputs]
     assert len(set(floors)) > 1
 
@@ -197,7 +196,7 @@ def test_in_crowds_intervals_hold_and_long_lists_beat_the_noise_they_were_chosen
 def test_no_chosen_count_is_far_below_the_ones_that_were_left_out():
     counts, plan = CROWDS["even"], choose(tc.top_k("clicked", 10), items(400), 1)
     short = math.log(400 / 0.05) / float(plan.law.rate)
-    worst = [np.sort(counts)[-10] - counts[choose_over_bar(counts, plan)[0]].min() for _ in range(2000)]
+    worst = [np.sort(counts)[-10] - counts[plan.draw_choice(counts)[0]].min() for _ in range(2000)]
     assert binomtest(int(np.sum(np.array(worst) > short)), 2000, 0.05, alternative="greater").pvalue > ALPHA
 
 
@@ -210,7 +209,7 @@ def test_millions_of_decisions_are_never_wrong_when_they_are_certain(runs):
     plan = choose(tc.above("clicked", 6, at_most=1000, values=False), items(1000), 1000)
     false = alarms = asked = 0
     for _ in range(runs):
-        above = scan(counts, plan)
+        above = plan.draw_verdicts(counts)
         true = counts[: len(above)]
         false += int((~above & (true >= 6)).sum())
         alarms += int((above & (true == 5)).sum())
@@ -221,7 +220,7 @@ def test_millions_of_decisions_are_never_wrong_when_they_are_certain(runs):
 
 def test_a_place_that_nobody_visited_hardly_ever_raises_an_alarm():
     plan = choose(tc.below("clicked.has(0)", 5), items(2), 1)
-    alarms = sum(draw_output(plan, np.array([0])) is not None for _ in range(15_000))
+    alarms = sum(plan.draw(np.array([0])) is not None for _ in range(15_000))
     assert alarms / 15_000 < 0.01
     assert binomtest(alarms, 15_000, 1 - plan.chance(5)).pvalue > ALPHA
     for wrong in (4, 6):  # one step of the count, up or down
@@ -234,7 +233,7 @@ def test_the_chance_of_a_verdict_is_the_predicted_one(ways):
     plan, wrong = (choose(tc.above("clicked", 50, at_most=3, values=False), items(9, ways), e) for e in (1, 2))
     for gap in (1, 5, 12):
         counts = np.full(9, 50 - gap)
-        below = sum(not draw_output(plan, counts)[0][0] for _ in range(1500))
+        below = sum(not plan.draw(counts)[0][0] for _ in range(1500))
         assert binomtest(below, 1500, plan.chance_below(gap)).pvalue > ALPHA
         if ways != "rising":  # there each of these counts is certainly below
             assert binomtest(below, 1500, wrong.chance_below(gap)).pvalue < ALPHA
@@ -251,12 +250,11 @@ def test_samples_accuse_a_list_for_each_threshold_and_not_one_list_for_all():
     alone = [choose(tc.above("clicked", at, at_most=1, values=False), items(1), 1) for at in (2, 5)]
 
     def together(counts, size):
-        return np.array([plan.row_of(draw_output(plan, np.array(counts)), 2) for _ in range(size)])
+        return np.array([plan.row_of(plan.draw(np.array(counts)), 2) for _ in range(size)])
 
     def apart(counts, size):
         columns = [
-            [draw_output(one, np.array([count]))[0][0] for _ in range(size)]
-            for one, count in zip(alone, counts, strict=True)
+            [one.draw(np.array([count]))[0][0] for _ in range(size)] for one, count in zip(alone, counts, strict=True)
         ]
         return np.stack(columns, axis=1).astype(np.int64)
 

@@ -9,7 +9,7 @@ a question is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -250,6 +250,14 @@ def position_of_end(attribute: Any, end: Any, key: str) -> int:
         return int(attribute.position(end))
     except PolicyError as refusal:
         raise refusal.retold(PlanError, key=key) from None
+
+
+def cell_of(record: Mapping[str, Any], names: Iterable[str], domain: Domain) -> int:
+    """Return which cell of a table of these attributes, written row by row, a record is in."""
+    cell = 0
+    for name in names:
+        cell = cell * domain[name].size + position(domain, name, record[name])
+    return cell
 
 
 def position(domain: Domain, name: str, value: Any) -> int:

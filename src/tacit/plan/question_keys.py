@@ -5,12 +5,13 @@ An audit that names no attribute asks about the first one that suits, secret one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
-from tacit.policy.keys import TEXT, TEXTS, Key, Keys, Schema
+from tacit.policy.genuine import as_plain
+from tacit.policy.keys import ANY, TEXT, TEXTS, Key, Keys, Schema
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
 
@@ -70,6 +71,26 @@ def as_item(entry: YamlEntry, names: Any, domain: Domain) -> Any:
     if about not in domain:
         return entry.plain()
     return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
+
+
+def listed_ends(ends: int) -> Schema:
+    """Return the JSON schema of "all", or of lists of so many ends each."""
+    each = {"type": "array", "items": ANY, "minItems": ends, "maxItems": ends}
+    return {"anyOf": [{"const": "all"}, {"type": "array", "minItems": 1, "items": each}]}
+
+
+def read_ends(given: Any, key: str, one: tuple[str, ...], fix: str) -> tuple[tuple[Any, ...], ...] | None:
+    """Return lists of ends, each as long as `one`, which names them; None for "all"; or refuse."""
+    if isinstance(given, str) and as_plain(given) == "all":
+        return None
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise PlanError("must be 'all' or a list", key=key, given=given, fix=fix)
+    listed = []
+    for ends in given:
+        if not isinstance(ends, tuple | list) or len(ends) != len(one):
+            raise PlanError(f"must be [{', '.join(one)}]", key=key, given=ends, fix="Give all ends.")
+        listed.append(tuple(ends))
+    return tuple(listed)
 
 
 WHERE: Final = Key("where", TEXT, "For instance: age < 18.")

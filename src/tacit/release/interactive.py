@@ -2,7 +2,7 @@
 
 Guarantee   All answers together, however the questions were chosen: for every secret edge hidden -> cover and every set
             O of answers, Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
-Assumes     `plan/plans/selection_draws.py` for one question. Counts of answers are kept in this process alone.
+Assumes     `plan/plans/thresholds.py` for one question. Counts of answers are kept in this process alone.
 Why         Each question is decided with epsilon / at_most. A certain verdict that stands alone never becomes less
             likely along an edge, so it costs nothing; any other answer costs at most epsilon / at_most, and there are
             at most `at_most` of them: the next question is refused. The budget is charged when the asking begins.

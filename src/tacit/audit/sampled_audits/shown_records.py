@@ -24,7 +24,7 @@ import pandas as pd
 from tacit.audit.worlds import every_edge, records_to_try
 from tacit.noise.kept_coins import name_of_number, new_secret, remembered, tossed
 from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.plans.visible_records import COIN, HIDDEN, Rule, shown
+from tacit.plan.plans.visible_records import COIN, HIDDEN, shown
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
 from tacit.release.session import Session
@@ -73,7 +73,7 @@ class _CoinPlan:
     """One of several plans, and the coins that it looks at."""
 
     def __init__(self, plan: RecordsPlan, number: int) -> None:
-        self._plan, self._rules = plan, _rules(plan)
+        self._plan, self._rules = plan, plan.showing.rules
         self.kept = -math.expm1(-float(plan.each))
         # without a key every plan tosses coins of its own
         self.coins = [plan.line(rule.digest) if plan.query.key else (number, rule.digest) for rule in self._rules]
@@ -109,7 +109,7 @@ def telling_records(plan: RecordsPlan) -> tuple[Any, Any]:
     edges = [(a, b) for a, b in every_edge(plan.policy, records) if a is not ABSENT and b is not ABSENT]
 
     def tells(edge: tuple[Any, Any]) -> int:
-        marks = [[rule.of_record(positions(plan.policy.domain, end)) for end in edge] for rule in _rules(plan)]
+        marks = [[rule.of_record(positions(plan.policy.domain, end)) for end in edge] for rule in plan.showing.rules]
         return sum(before == HIDDEN and after != HIDDEN for before, after in marks)
 
     return max(edges, key=tells, default=(records[0], records[0]))
@@ -169,7 +169,7 @@ def _drawn(plan: RecordsPlan, record: Any, size: int, secrets: dict[str, bytes])
     places = positions(domain, values)
     cells = {name: np.full(size, at) for name, at in zip(domain, record, strict=True)}
     missing = np.zeros(size, dtype=np.bool_)
-    for rule in _rules(plan):
+    for rule in plan.showing.rules:
         marks = np.full(size, rule.of_record(places), dtype=np.uint8)
         is_shown = shown(rule, marks, _coins(plan, plan.line(rule.digest), secrets))
         for name in rule.names:
@@ -184,7 +184,3 @@ def _coins(plan: RecordsPlan, line: str, secrets: dict[str, bytes]) -> Callable[
         return lambda many: tossed(plan.each, many)
     secret = secrets.setdefault(line, new_secret())
     return lambda many: remembered(secret, name_of_number(np.arange(many, dtype=np.uint64)), plan.each)
-
-
-def _rules(plan: RecordsPlan) -> tuple[Rule, ...]:
-    return () if plan.showing is None else plan.showing.rules

@@ -31,7 +31,6 @@ from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan, blur
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.plans.selection_draws import draw_output
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.plans.zoom import draw_stages
 from tacit.plan.questions.clusters import ClustersPlan
@@ -243,7 +242,7 @@ def _selected(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:
     """Return the function that draws outputs of a selection, each as a row of numbers."""
 
     def release(counts: Ints, size: int) -> Array:
-        return np.array([plan.row_of(draw_output(plan, counts), many) for _ in range(size)], dtype=np.int64)
+        return np.array([plan.row_of(plan.draw(counts), many) for _ in range(size)], dtype=np.int64)
 
     return release
 

@@ -39,7 +39,7 @@ from tacit.plan.error_laws import AnySpread, LineErrors, ShapedSpread
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Tally
 from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, starts_of
 from tacit.plan.measure.workload import Workload, rectangle_variances
-from tacit.plan.question import columns_of, position, suffix
+from tacit.plan.question import cell_of, columns_of, suffix
 from tacit.plan.questions.cumulative import refuse_several_rows
 from tacit.plan.sensitivity.moves import GridMoves, LineMoves, Pair
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
@@ -86,10 +86,7 @@ class GridSums(Measured):
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
         cells = np.zeros(self.sizes, dtype=np.int64)
-        at = 0
-        for name in self.names:
-            at = at * domain[name].size + position(domain, name, record[name])
-        cells.reshape(-1)[at] = 1
+        cells.reshape(-1)[cell_of(record, self.names, domain)] = 1
         return self.of_cells(cells)
 
     @property

@@ -8,7 +8,6 @@ In reading order:
     linear           plans of linear questions, and the best of them
     derived          plans of questions that are made of several parts
     selection_plan   what plans of choices share, and the least noise that hides a choice
-    selection_draws  one draw of whatever such a plan says
     thresholds       `below` and `above`
     top_k            `top_k`
     visible_records  which records may be shown as they are

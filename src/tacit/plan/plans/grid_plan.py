@@ -16,15 +16,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property, partial
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
-from tacit.arrays import Bools, Floats, Ints
-from tacit.noise.law import Law
+from tacit.arrays import Floats, Ints
 from tacit.noise.two_scale import GroupedNoise, TwoScale
 from tacit.noise.variance_bounds import half_width
+from tacit.plan.error_laws import AnySpread, ShapedSpread
 from tacit.plan.measure.grid_search import UNIT_CELLS, candidates, listed_change
 from tacit.plan.measure.regions import GridStrategy, Weighted
 from tacit.plan.measure.sums import GridSums
@@ -70,9 +71,9 @@ class GridPlan(LinearPlan):
     def variance(self) -> float:
         return self.compared[0][1]
 
-    @property
-    def spread(self) -> Any:
-        return AnswerErrors(self)
+    @cached_property
+    def spread(self) -> AnySpread:
+        return ShapedSpread(self.variances(self.query.ends(self.policy.domain)), self.half_widths_of)
 
     @property
     def tried(self) -> dict[str, float]:
@@ -106,15 +107,20 @@ class GridPlan(LinearPlan):
             return np.zeros(len(ends))
         if self.weighted is None:
             return np.full(len(ends), self.noise.variance())
-        return rectangle_variances(self.weighted.strategy, self.weighted.variances, self.moves, ends)
+        found = rectangle_variances(self.weighted.strategy, self.weighted.variances, self.moves, ends)
+        return np.where(found < NO_NOISE, 0.0, found)
 
     def half_widths(self, level: float, ends: Ints) -> Floats:
         """Return by how much each estimate is off at most, with this probability."""
+        return self.half_widths_of(level, self.variances(ends))
+
+    def half_widths_of(self, level: float, variances: Floats) -> Floats:
+        """Return the same for estimates with these variances."""
         if self.noise is None:
-            return np.zeros(len(ends))
+            return np.zeros(len(variances))
         if self.weighted is None:
-            return np.full(len(ends), float(self.noise.quantile((1 + level) / 2)))
-        return half_width(level, self.variances(ends), self.weighted.laws)
+            return np.full(len(variances), float(self.noise.quantile((1 + level) / 2)))
+        return half_width(level, variances, self.weighted.laws)
 
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
         """Return the loss of the worst move; it is the same in both directions, since the noise is even."""
@@ -127,78 +133,63 @@ class GridPlan(LinearPlan):
         return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
 
 
-@dataclass(frozen=True)
-class AnswerErrors:
-    """How far the estimates of a plan's answers are off: what `plan/error_laws.py` says of other questions."""
-
-    plan: GridPlan
-
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
-        far = self.plan.half_widths(level, self.plan.query.ends(self.plan.policy.domain))
-        return -far, far
-
-    def variances(self) -> Floats:
-        """Return the variance of each answer's estimate."""
-        return self.plan.variances(self.plan.query.ends(self.plan.policy.domain))
-
-    def exact(self) -> Bools:
-        """Return which answers have no noise at all."""
-        return self.variances() < NO_NOISE
-
-
 def plan_rectangles(
     query: Rectangles, names: tuple[str, ...], workload: Workload, policy: Policy, epsilon: Fraction
 ) -> GridPlan:
     """Return the plan with the smallest expected error for a checked question about rectangles."""
     query.check_size(policy.domain)
     query.check_rows_of_one(policy)
+    domain = policy.domain
     moves, step = grid_moves(names, query.where, policy)
+    whole = partial(
+        GridPlan, query, policy, epsilon, answers=query.size(domain), moves=moves, workload=workload
+    )  # what is the same for all
     if step.l1 == 0:
         sums = GridSums.of(names, GridStrategy(), replace(moves, has_totals=False), query.where)
-        return GridPlan(
-            query, policy, epsilon, step, EXACT, sums, None, query.size(policy.domain),
-            moves=moves, workload=workload, sums=sums, weighted=None, compared=((UNIT_CELLS, 0.0),),
-        )  # fmt: skip
+        return whole(
+            step=step, why=EXACT, base=sums, noise=None, sums=sums, weighted=None, compared=((UNIT_CELLS, 0.0),)
+        )
     found = candidates(moves, workload, epsilon)
     best = found[0]
     tried = tuple((one.name, one.variance) for one in found if one.variance < math.inf)
     if best.weighted is None:
-        noise: Law = TwoScale(best.scale, best.scale)
         most = listed_change(moves, workload)
-        one_way, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
-        corners = {(one_way, most - one_way), (most - one_way, one_way)}
-        step = LargestStep(
-            largest,
-            largest,
-            most,
-            most * largest,
-            tuple(sorted(corners)),
-            step.why,
-            exact=False,
-            unmoved_reasons=step.unmoved_reasons,
+        fall, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
+        return whole(
+            step=replace(
+                step,
+                up=largest,
+                down=largest,
+                l1=most,
+                square=most * largest,
+                profiles=tuple(sorted({(fall, most - fall), (most - fall, fall)})),
+                exact=False,
+            ),
+            why=f"nobody changes more than {most} of the listed rectangles",
+            base=query,
+            noise=TwoScale(best.scale, best.scale),
+            strategy=best.name,
+            sums=None,
+            weighted=None,
+            compared=tried,
         )
-        why = f"nobody changes more than {most} of the listed rectangles"
-        return GridPlan(
-            query, policy, epsilon, step, why, query, noise, query.size(policy.domain), strategy=best.name,
-            moves=moves, workload=workload, sums=None, weighted=None, compared=tried,
-        )  # fmt: skip
     weighted = best.weighted
     sums = GridSums.of(names, weighted.strategy, moves, query.where)
     scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))
-    x, y = query.axes(policy.domain)
+    x, y = query.axes(domain)
     measured = in_words(weighted.strategy.names((x.name, y.name)))
-    why = (
-        f"of all ways that were tried, {best.name} have the smallest expected error"
+    return whole(
+        step=_step(weighted.strategy, moves, step, measured),
+        why=f"of all ways that were tried, {best.name} have the smallest expected error"
         if len(found) > 1
-        else "nothing but the counts of cells has a proven step"
-    )
-    return GridPlan(
-        query, policy, epsilon, _step(weighted.strategy, moves, step, measured), why, sums,
-        GroupedNoise(sums.group_sizes(), scales), query.size(policy.domain),
+        else "nothing but the counts of cells has a proven step",
+        base=sums,
+        noise=GroupedNoise(sums.group_sizes(), scales),
         strategy=f"{best.name}: least squares on {measured}",
-        moves=moves, workload=workload, sums=sums, weighted=weighted, compared=tried,
-    )  # fmt: skip
+        sums=sums,
+        weighted=weighted,
+        compared=tried,
+    )
 
 
 def _step(strategy: GridStrategy, moves: GridMoves, cells: LargestStep, measured: str) -> LargestStep:
@@ -220,8 +211,7 @@ def _step(strategy: GridStrategy, moves: GridMoves, cells: LargestStep, measured
                 profiles.add((counted // 2 + sum(a for a, _ in turn), counted // 2 + sum(b for _, b in turn)))
         else:
             profiles |= {(counted + sum(ramps), 0), (0, counted + sum(ramps))}
-    note = f"measured are {measured}"
-    why = (*cells.why, note)
-    return LargestStep(
-        largest, largest, l1, square, tuple(sorted(profiles)), why, exact=False, unmoved_reasons=cells.unmoved_reasons
+    why = (*cells.why, f"measured are {measured}")
+    return replace(
+        cells, up=largest, down=largest, l1=l1, square=square, profiles=tuple(sorted(profiles)), why=why, exact=False
     )

@@ -67,15 +67,15 @@ _SPELLING: Final = (
 
 @dataclass(frozen=True)
 class RecordsPlan(Plan):
-    """How records will be shown. `showing` has a rule for columns that share a coin; None: nothing is shown."""
+    """How records will be shown. `showing` has a rule for columns that share a coin."""
 
     query: TrueRecords
-    showing: Showing | None = field(compare=False, repr=False)
+    showing: Showing = field(compare=False, repr=False)
 
     @property
     def is_whole(self) -> bool:
         """Whether records are shown as a whole or leave nothing: there is no key, or one that a secret edge changes."""
-        return self.showing is None or self.showing.is_whole
+        return self.showing.is_whole
 
     @property
     def hideable(self) -> tuple[str, ...]:
@@ -90,20 +90,19 @@ class RecordsPlan(Plan):
     @property
     def each(self) -> Fraction:
         """The epsilon of one coin."""
-        together = 1 if self.showing is None else max(1, self.showing.together)
-        return self.epsilon / (together * self.rows_each)
+        return self.epsilon / (max(1, self.showing.together) * self.rows_each)
 
     @property
     def share(self) -> float:
         """The share of the records without a secret that is shown, in the long run."""
-        if self.showing is None:
+        if not all(rule.shows for rule in self.showing.rules):
             return 0.0
         return share_kept(self.each) if any(rule.tosses for rule in self.showing.rules) else 1.0
 
     @property
     def deciding_attributes(self) -> tuple[str, ...]:
         """The attributes that decide on what is shown, and those that pick rows."""
-        rules = () if self.showing is None else self.showing.rules
+        rules = self.showing.rules
         where = () if self.query.where is None else sorted(self.query.where.columns())
         return tuple(dict.fromkeys([*(axis.attribute for rule in rules for axis in rule.axes), *where]))
 
@@ -120,7 +119,7 @@ class RecordsPlan(Plan):
 
     @property
     def coin_lines(self) -> dict[str, Fraction]:
-        if not self.query.key or self.showing is None:
+        if not self.query.key:
             return {}
         digests = [rule.digest for rule in self.showing.rules if rule.tosses] or [NO_COIN]
         return {self.line(digest): self.each for digest in digests}
@@ -133,7 +132,7 @@ class RecordsPlan(Plan):
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
         lines = self.coin_lines
-        if not lines or self.showing is None:
+        if not lines:
             return self.epsilon
         risen = {name: max(Fraction(0), at - reached.get(name, Fraction(0))) for name, at in lines.items()}
         if not self.showing.patterns:
@@ -145,8 +144,6 @@ class RecordsPlan(Plan):
     @property
     def shows(self) -> tuple[Shown, ...]:
         """What is shown of single records, and to whom."""
-        if self.showing is None:
-            return ()
         who = self.query.application
         # a key is shown of every record, and whoever is told of a record knows that it was picked
         picked = () if self.query.where is None else sorted(self.query.where.columns())
@@ -162,8 +159,7 @@ class RecordsPlan(Plan):
 
     def never_shown(self, attribute: str) -> frozenset[Any] | None:
         """Return the values of an attribute that are never shown, if it alone decides and the others are alike."""
-        rules = () if self.showing is None else self.showing.rules
-        rule = next((one for one in rules if attribute in one.names), None)
+        rule = next((one for one in self.showing.rules if attribute in one.names), None)
         if rule is None or rule.axes != self.policy.domain[attribute].axes(attribute):
             return None
         found = rule.hidden_positions()
@@ -212,12 +208,11 @@ class RecordsPlan(Plan):
     @property
     def is_exact(self) -> bool:
         """Whether no coin is tossed and nothing is hidden."""
-        return self.showing is not None and not self.showing.rules
+        return not self.showing.rules
 
     def plain(self) -> RecordsPlan:
-        return RecordsPlan(
-            self.query, self.policy.plain(), self.epsilon, _no_step("any record looks like any other"), "", showing=None
-        )
+        why = _no_step("any record looks like any other")
+        return RecordsPlan(self.query, self.policy.plain(), self.epsilon, why, "", Showing.nothing(self.hideable))
 
     def fit_together(self, taken: Any, record: Any) -> bool:
         """Say whether a made-up record can stand beside these: no key is there twice."""
@@ -228,7 +223,7 @@ class RecordsPlan(Plan):
         return not key or all(tuple(other[place] for place in places) != key for other in taken)
 
     def predictions(self) -> list[str]:
-        if self.showing is None:
+        if not self.share:
             return ["no record is shown"]
         public = self.showing.public
         lines = [f"shown of every record: {in_words(public)}"] if public else []
@@ -238,16 +233,15 @@ class RecordsPlan(Plan):
         return lines
 
     def predicted(self) -> dict[str, Any]:
-        rules = () if self.showing is None else self.showing.rules
         return {
-            "shown_always": [] if self.showing is None else list(self.showing.public),
+            "shown_always": list(self.showing.public),
             "coins": [
                 {
                     "columns": list(rule.names),
                     "epsilon": str(self.each),
                     "share_shown": share_kept(self.each) if rule.tosses else 1.0,
                 }
-                for rule in rules
+                for rule in self.showing.rules
             ],
         }
 
@@ -286,7 +280,7 @@ class RecordsPlan(Plan):
         ]
 
     def noise_document(self) -> dict[str, Any] | None:
-        if self.showing is None or not any(rule.tosses for rule in self.showing.rules):
+        if not any(rule.tosses for rule in self.showing.rules):
             return None
         return {"shape": "coin", "kept": f"1 - exp(-{self.each})", "coins_of_one_edge": self.showing.together}
 

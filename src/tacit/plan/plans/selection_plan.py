@@ -82,6 +82,10 @@ class SelectionPlan(Plan):
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
 
     @abstractmethod
+    def draw(self, counts: Ints) -> Any:
+        """Return one output for these true counts, with the probability that `log_probability` states."""
+
+    @abstractmethod
     def log_probability(self, counts: Sequence[int], output: Any) -> float:
         """Return the logarithm of the probability of an output for these true counts, -inf if it cannot happen."""
 

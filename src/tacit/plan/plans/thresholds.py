@@ -5,7 +5,35 @@ proves that the true one is: "certainly below". Where they only rise it is the o
 they do both, no verdict can be certain (under differential privacy none ever is), and it says "probably".
 
 `above` asks one item after the other in the order of the domain. Certain answers are free; the others cost, and after
-`at_most` of them it stops. See `plan/plans/selection_draws.py` for the proofs.
+`at_most` of them it stops. Nothing is done to what `draw` returns.
+
+Guarantee   For every secret edge hidden -> cover of the plan's policy, every data set and every set O of outputs (which
+            items were asked, verdicts, noisy counts): Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
+            "Certainly below" is never said of a count that is not below, "certainly above" never of one that is.
+Assumes     The plan's step bounds how far the counts move along an edge (`plan/sensitivity/steps.py`). Items are asked
+            in the order of the domain; thresholds (one for all, or one for each item), the order and the number of
+            costly answers are public.
+Why         One count: the noisy count satisfies the promise (`plan/calibrate.py`), and verdict and value are read off
+            it. Many counts that only fall: a verdict is above iff count + noise >= threshold, with independent noise >=
+            0. Along an edge the chance of "below" never falls, so such an answer costs nothing. "Above" has the chance
+            exp(-(threshold - count)+ / scale), which falls by at most exp(-d / scale) if the count falls by d. There
+            are at most c of these answers, since it stops right after the c-th (not after one more), and the counts of
+            c items fall by at most shift(step, c) in all: epsilon_test = shift / scale. How many items were asked is
+            decided by these answers, so it is covered. Counts that only rise are the mirror image: noise <= 0, "above"
+            is free and certain, "below" costs, and it stops after the c-th "below".
+            Counts that do both: with noise >= 0 on the threshold as well, give the threshold u more at cover, where u
+            is the largest rise: "below" stays. Each "above" with change s needs u - s more noise. In all u / scale of
+            the threshold + shift(step, c) / scale of the tests. Or every count has its own two-scale noise, where one
+            person moves few of them: then all noisy counts may be looked at, and stopping is only a choice.
+            Values: given "above" the noise of a test says nothing more about a count under the threshold (a geometric
+            has no memory), so it is forgotten, and what was found is measured with fresh noise for the step of as many
+            counts as were found, which is public by then. Where counts only fall, by one at most, an "above" costs
+            exp(1 / scale) only if the count is at most the threshold; a measurement by `noise/tilted_cube.py` with the
+            threshold as its floor and rate 1 / scale pays that back, so that both together cost its epsilon.
+Reference   Asymmetric differential privacy: section 5.1.1 and Algorithm 2, which stops one answer too late and so costs
+            (c + 1) / c of what it says. Dwork, Naor, Reingold, Rothblum, Vadhan 2009 and Lyu, Su, Li, Understanding the
+            Sparse Vector Technique, arXiv:1603.01699, for the noisy threshold.
+Checked by  tests/property/test_selections_loss.py, tests/statistical/test_selections.py
 """
 
 from __future__ import annotations
@@ -23,6 +51,7 @@ import numpy as np
 
 from tacit.amounts import shown
 from tacit.arrays import Bools, Floats, Ints
+from tacit.noise import sample
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
@@ -170,6 +199,11 @@ class BelowPlan(ThresholdPlan):
         if self.law is None or self.step.monotone is None:
             return False
         return (noisy >= self.query.threshold) == (self.step.monotone == "rising")
+
+    def draw(self, counts: Ints) -> int | None:
+        """Return the noisy count, or None where the certain verdict stands alone."""
+        noisy = int(counts[0]) + (sample(self.law) if self.law is not None else 0)
+        return None if self.hides(noisy) else noisy
 
     def log_probability(self, counts: Sequence[int], output: int | None) -> float:
         """Return the logarithm of the probability of an output, given the true count (a list of one).
@@ -322,6 +356,29 @@ class AbovePlan(ThresholdPlan):
             laws["measuring"] = {"epsilon": str(self.measuring_epsilon), **self.noise.document()}
         return laws
 
+    def draw_verdicts(self, counts: Ints) -> Bools:
+        """Return for each item that is asked, in order, whether it is above; it stops after the last costly answer.
+
+        Noise is drawn for all items, also for those that are not asked: the time it takes does not tell where it
+        stopped.
+        """
+        thresholds, noisy = self.thresholds + self.offset, counts
+        if self.testing is not None:
+            noisy = counts + sample(self.testing, len(counts))
+        if self.moving is not None:
+            thresholds = thresholds + sample(self.moving)  # one draw for all of them
+        is_above = noisy >= thresholds
+        costly = np.flatnonzero(is_above == self.costly)
+        many = int(costly[self.query.at_most - 1]) + 1 if len(costly) >= self.query.at_most else len(counts)
+        return np.asarray(is_above[:many], dtype=np.bool_)
+
+    def draw(self, counts: Ints) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+        verdicts = self.draw_verdicts(counts)
+        found = np.flatnonzero(verdicts == self.costly)
+        law = self.measuring(found) if self.query.values else None
+        noisy = counts[found] if law is None else law.measure(counts[found])
+        return tuple(verdicts.tolist()), tuple(noisy.tolist() if self.query.values else ())
+
     def log_probability(self, counts: Sequence[int], output: tuple[Sequence[bool], Sequence[int]]) -> float:
         """Return the logarithm of the probability of an output, given the true counts of all items.
 
@@ -428,7 +485,7 @@ def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) 
 
 
 def testing_noise(step: LargestStep, at_most: int, epsilon: Fraction) -> tuple[TwoScale, TwoScale | None, str]:
-    """Return the noise of each test, that of the threshold, and why (`plan/plans/selection_draws.py` proves it)."""
+    """Return the noise of each test, that of the threshold, and why (the docstring of this module proves it)."""
     zero = Fraction(0)
     if step.monotone == "falling":
         law = TwoScale(drawable(shift(step, at_most) / epsilon), zero)

@@ -142,6 +142,11 @@ class Showing:
     patterns: tuple[frozenset[int], ...]
     is_whole: bool
 
+    @classmethod
+    def nothing(cls, names: tuple[str, ...]) -> Showing:
+        """Return that no record shows any of these columns."""
+        return cls((Rule(names, (), (), np.array(HIDDEN, dtype=np.uint8)),), (), (), is_whole=True)
+
     @property
     def together(self) -> int:
         """How many coins at most tell one edge: what a cost is shared between."""

@@ -22,9 +22,9 @@ from tacit.plan.question import (
     Linear,
     Query,
     attribute_of,
+    cell_of,
     check_names,
     in_words,
-    position,
     read_where,
     suffix,
 )
@@ -37,7 +37,7 @@ from tacit.plan.question_keys import (
     first_predicate,
 )
 from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
-from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, cells_of, everybody, is_items
+from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, everybody
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import POSITIVE, TEXT, TEXTS, Key
@@ -112,7 +112,7 @@ class Marginals(CellTables, Linear, LineEntries):
         for names in self.sets:
             for name in names:
                 attribute = attribute_of(domain, name, "histogram" if len(self.sets) == 1 else self.keyword)
-                if is_items(attribute) and len(names) > 1:
+                if attribute.is_set and len(names) > 1:
                     raise PlanError(
                         "must be asked alone", key="histogram", given=name, fix="Use `where` for the other attributes."
                     )
@@ -182,13 +182,10 @@ class Marginals(CellTables, Linear, LineEntries):
         start = 0
         for names, cells in zip(self.sets, self.sizes(domain), strict=True):
             attribute = domain[names[0]]
-            if is_items(attribute):
+            if attribute.is_set:
                 out[[start + place for place in attribute.positions(record[names[0]])]] = 1
             else:
-                cell = 0
-                for name in names:
-                    cell = cell * domain[name].size + position(domain, name, record[name])
-                out[start + cell] = 1
+                out[start + cell_of(record, names, domain)] = 1
             start += cells
         return out
 
@@ -233,7 +230,7 @@ class MarginalsOf(Query):
     keyword: ClassVar[str] = "marginals"
 
     def resolved(self, domain: Domain) -> Marginals:
-        names = self.names or tuple(name for name in domain if not is_items(domain[name]))
+        names = self.names or tuple(name for name in domain if not domain[name].is_set)
         for name in names:
             attribute_of(domain, name, self.keyword)
         if self.ways > len(names):
@@ -313,7 +310,7 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
     cells = [1, *[0] * ways]
     for name in names:
         for taken in range(ways, 0, -1):
-            cells[taken] += cells[taken - 1] * cells_of(domain[name])
+            cells[taken] += cells[taken - 1] * domain[name].cells
     if cells[ways] > LARGEST_RELEASE:
         raise PlanError(
             f"must have at most {LARGEST_RELEASE:,} answers in all",
@@ -324,7 +321,7 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
 
 
 def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
-    return marginals(*(name for name in policy.domain if not is_items(policy.domain[name])), ways=1)
+    return marginals(*(name for name in policy.domain if not policy.domain[name].is_set), ways=1)
 
 
 HISTOGRAM: Final = Question(

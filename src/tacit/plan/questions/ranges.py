@@ -16,15 +16,23 @@ from tacit.plan.error_laws import Runs
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends, first_attribute, has_order
+from tacit.plan.question_keys import (
+    ATTRIBUTE,
+    WHERE,
+    Question,
+    as_ends,
+    first_attribute,
+    has_order,
+    listed_ends,
+    read_ends,
+)
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.questions.cumulative import Cumulative, OnALine
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.genuine import as_plain
-from tacit.policy.keys import ANY, Key
+from tacit.policy.keys import Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -270,28 +278,13 @@ def _near_middle(positions: Intervals, twice: int) -> list[int]:
 
 def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
     """Ask how many people have a value from low to high (both included), for listed ranges or for "all"."""
-    if isinstance(ranges, str):
-        if as_plain(ranges) != "all":
-            raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
-        return Ranges(name, None, read_where(where))
-    if not isinstance(ranges, Iterable):
-        raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
-    listed = []
-    for ends in ranges:
-        if not isinstance(ends, tuple | list) or len(ends) != 2:
-            raise PlanError("must be [low, high]", key="ranges", given=ends, fix="Give both ends.")
-        listed.append((ends[0], ends[1]))
-    return Ranges(name, tuple(listed), read_where(where))
+    listed = read_ends(ranges, "ranges", ("low", "high"), "Write [[low, high], ..].")
+    return Ranges(name, None if listed is None else tuple((low, high) for low, high in listed), read_where(where))
 
 
-_LISTED: Final = {
-    "type": "array",
-    "minItems": 1,
-    "items": {"type": "array", "items": ANY, "minItems": 2, "maxItems": 2},
-}
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", listed_ends(2), read=as_ends), WHERE),
     ask=lambda name, **options: ranges(name, **{"ranges": "all", **options}),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

@@ -15,21 +15,21 @@ from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.question import (
     Linear,
     attribute_of,
+    cell_of,
     check_names,
     in_words,
-    position,
     position_of_end,
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import WHERE, Question, as_ends, has_order
+from tacit.plan.question_keys import WHERE, Question, as_ends, has_order, listed_ends, read_ends
 from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.responses import CellResponse, Jump, PlacedResponse, RecordMove, Response, cell_labels
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain
-from tacit.policy.keys import ANY, TEXTS, Key
+from tacit.policy.keys import TEXTS, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Ends = tuple[Value, Value, Value, Value]
 MOST_CELLS: Final = 10_000_000
 MOST_ALONG: Final = 4_096  # positions of one axis, whose pairs are looked at
+_ENDS: Final = ("x_low", "x_high", "y_low", "y_high")
 _WRITE: Final = "Write [[x_low, x_high, y_low, y_high], ..], or 'all'."
 
 
@@ -101,10 +102,8 @@ class Rectangles(Linear):
 
     def places(self, domain: Domain, ends: Any) -> tuple[int, int, int, int]:
         """Return a rectangle as positions, or refuse it."""
-        if not isinstance(ends, tuple | list) or len(ends) != 4:
-            raise PlanError(
-                "must be [x_low, x_high, y_low, y_high]", key=self.keyword, given=ends, fix="Give all ends."
-            )
+        if not isinstance(ends, tuple | list) or len(ends) != len(_ENDS):
+            raise PlanError(f"must be [{', '.join(_ENDS)}]", key=self.keyword, given=ends, fix="Give all ends.")
         if len(self.names) == 1:
             sizes = [axis.size for axis in self.axes(domain)]
             found = [_place(end, size, self.names[0]) for end, size in zip(ends, np.repeat(sizes, 2), strict=True)]
@@ -186,10 +185,7 @@ class Rectangles(Linear):
         return np.asarray(cells.reshape(-1) if self.rectangles is None else in_rectangles(cells, self.ends(domain)))
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        at = 0
-        for name in self.names:
-            at = at * domain[name].size + position(domain, name, record[name])
-        x, y = divmod(at, self.axes(domain)[1].size)
+        x, y = divmod(cell_of(record, self.names, domain), self.axes(domain)[1].size)
         ends = self.ends(domain).T
         inside = (ends[0] <= x) & (x <= ends[1]) & (ends[2] <= y) & (y <= ends[3])
         return np.asarray(inside, dtype=np.int64)
@@ -253,10 +249,10 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
     First come the names, then "all" or a list of [x_low, x_high, y_low, y_high], all ends included:
     `rectangles("age", "income", "all")`, `rectangles("place", [[0, 9, 0, 9]])`.
     """
-    *names, asked = as_plain(what) if what else ("", "all")
-    if isinstance(asked, str) and asked != "all":
+    *names, ends = as_plain(what) if what else ("", "all")
+    if isinstance(ends, str) and ends != "all":
         fix = "After the names write 'all', or [[x_low, x_high, y_low, y_high], ..]."
-        raise PlanError("must end with 'all' or a list", key="rectangles", given=asked, fix=fix)
+        raise PlanError("must end with 'all' or a list", key="rectangles", given=ends, fix=fix)
     check_names(names, "rectangles")
     if not names or names == [""]:
         raise PlanError(
@@ -265,18 +261,10 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
             given=[],
             fix="For instance rectangles('age', 'income', 'all').",
         )
-    if isinstance(asked, str):
-        return Rectangles(tuple(names), None, read_where(where))
-    if not isinstance(asked, Iterable):
-        raise PlanError("must be 'all' or a list", key="rectangles", given=asked, fix=_WRITE)
-    listed = []
-    for ends in asked:
-        if not isinstance(ends, tuple | list) or len(ends) != 4:
-            raise PlanError(
-                "must be [x_low, x_high, y_low, y_high]", key="rectangles", given=ends, fix="Give all ends."
-            )
-        listed.append((ends[0], ends[1], ends[2], ends[3]))
-    return Rectangles(tuple(names), tuple(listed), read_where(where))
+    listed = read_ends(ends, "rectangles", _ENDS, _WRITE)
+    return Rectangles(
+        tuple(names), None if listed is None else tuple((a, b, c, d) for a, b, c, d in listed), read_where(where)
+    )
 
 
 def _example(policy: Policy) -> Rectangles:
@@ -295,16 +283,11 @@ def _example(policy: Policy) -> Rectangles:
     return Rectangles((ordered[0], ordered[1]))
 
 
-_LISTED: Final = {
-    "type": "array",
-    "minItems": 1,
-    "items": {"type": "array", "items": ANY, "minItems": 4, "maxItems": 4},
-}
 RECTANGLES: Final = Question(
     "rectangles",
     keys=(
         Key("attributes", TEXTS, "Two ordered attributes, or a grid.", required=True),
-        Key("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, read=as_ends),
+        Key("rectangles", listed_ends(4), read=as_ends),
         WHERE,
     ),
     ask=lambda *names, **options: rectangles(*names, options.pop("rectangles", "all"), **options),

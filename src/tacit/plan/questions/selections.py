@@ -24,7 +24,6 @@ from tacit.plan.plans.top_k import BarPlan, TopKPlan, plan_top_k
 from tacit.plan.question import LARGEST_RELEASE, Query, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_item, first_attribute, first_predicate, has_cells
 from tacit.plan.questions.counts import Count, Marginals
-from tacit.plan.sensitivity.responses import is_items
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import BOOLEAN, POSITIVE, Key
@@ -83,7 +82,7 @@ class SelectionOfOne(Selection):
 
     def kind(self, domain: Domain) -> str:
         """Return what is chosen among, in words."""
-        return "items" if is_items(domain[self.name]) else "values"
+        return "items" if domain[self.name].is_set else "values"
 
     @property
     @abstractmethod

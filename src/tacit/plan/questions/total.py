@@ -25,6 +25,7 @@ from tacit.plan.question import (
     Linear,
     Query,
     attribute_of,
+    cell_of,
     check_names,
     in_words,
     position,
@@ -40,7 +41,6 @@ from tacit.plan.sensitivity.responses import (
     Response,
     cell_labels,
     corner_moves,
-    is_items,
 )
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -173,9 +173,7 @@ class Total(Summed, Linear):
 
     def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
         out = np.zeros(self.size(domain), dtype=np.int64)
-        cell = 0
-        for name in self.by:
-            cell = cell * domain[name].size + position(domain, name, record[name])
+        cell = cell_of(record, self.by, domain)
         out[cell] = domain[self.name].number(position(domain, self.name, record[self.name])) - self.origin
         if self.weight is not None:
             out[cell] *= domain[self.weight].number(position(domain, self.weight, record[self.weight]))
@@ -290,7 +288,7 @@ def check_summed(domain: Domain, name: str, by: tuple[str, ...], keyword: str) -
     if not can_be_added_up(attribute_of(domain, name, keyword)):
         raise PlanError("must be declared as integers or decimals", key=keyword, given=name, fix="Count it instead.")
     for other in by:
-        if is_items(attribute_of(domain, other, f"{keyword}.by")):
+        if attribute_of(domain, other, f"{keyword}.by").is_set:
             raise PlanError(
                 "must not be a set of items, since a person is in several of its cells",
                 key=f"{keyword}.by",

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels, labels_of_cells
@@ -201,11 +201,11 @@ class CellTables:
 
     def is_items(self, domain: Domain) -> bool:
         """Say whether this counts the items of a set."""
-        return any(is_items(domain[name]) for names in self.sets for name in names)
+        return any(domain[name].is_set for names in self.sets for name in names)
 
     def sizes(self, domain: Domain) -> list[int]:
         """Return the number of cells of each histogram."""
-        return [math.prod(cells_of(domain[name]) for name in names) for names in self.sets]
+        return [math.prod(domain[name].cells for name in names) for names in self.sets]
 
     def size(self, domain: Domain) -> int:
         """Return the number of cells of all histograms."""
@@ -234,16 +234,6 @@ class CellTables:
 def everybody(where: Where | None = None) -> CellTables:
     """Return the one cell of everybody whom a predicate picks."""
     return CellTables(((),), where)
-
-
-def is_items(attribute: Any) -> bool:
-    """Say whether an attribute is a set of items, of which a person has several."""
-    return bool(attribute.is_set)
-
-
-def cells_of(attribute: Any) -> int:
-    """Return the number of cells of an attribute's histogram."""
-    return int(attribute.cells)
 
 
 def cell_labels(names: tuple[str, ...], domain: Domain) -> dict[str, Labels]:

@@ -279,7 +279,7 @@ def presence_jumps(
     for cell in cells(split):
         if not (holds(test, cell) and only.accepts(cell)):
             continue
-        room = _room_of_one(seen, domain, axes, cell)
+        room = _room(seen, domain, EdgeShape(), axes, cell, cell, [])
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
@@ -440,6 +440,7 @@ def _room(
     cover: dict[str, Intervals],
     distances: list[Fraction],
 ) -> ItemRoom | None:
+    """Return the room for items, or None where a record has more of the mentioned ones than it may have."""
     found = ItemRoom()
     for name in domain:
         attribute = domain[name]
@@ -474,21 +475,3 @@ def _items_left(metric: Metric, distances: list[Fraction]) -> int:
     # under l1 and l2 each item that changes adds one
     limit = metric.theta**2 if metric.kind == "l2" else metric.theta
     return int((limit - metric.spent(distances)) // 1)
-
-
-def _room_of_one(seen: Response, domain: Domain, axes: Sequence[Axis], cell: dict[str, Intervals]) -> ItemRoom | None:
-    """Return the room for somebody who joins or leaves with these mentioned items, or None if they are too many."""
-    found = ItemRoom()
-    for name in domain:
-        attribute = domain[name]
-        if not attribute.is_set:
-            continue
-        flags = _flags(axes, cell, name)
-        if sum(flags.values()) > attribute.most_items:
-            return None
-        if seen.items == name:
-            many, rest = sum(flags.values()), attribute.cells - len(flags)
-            found = ItemRoom(
-                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most_items, budget=attribute.cells
-            )
-    return found

@@ -22,7 +22,6 @@ from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.noise.sum_bounds import noise_bounds
 from tacit.noise.tilted_cube import TiltedCube
-from tacit.plan.plans.selection_draws import draw_output
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, RankingPlan, TopKPlan
@@ -233,7 +232,7 @@ class Ranking(SelectionRecord):
 
 def select(plan: SelectionPlan, truth: Ints) -> SelectionRecord:
     """Answer a selection from the true counts."""
-    record = make_record(plan, draw_output(plan, truth))
+    record = make_record(plan, plan.draw(truth))
     return replace(record, values=np.maximum(record.values, 0.0)) if plan.nonnegative else record
 
 

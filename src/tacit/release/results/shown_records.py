@@ -55,7 +55,6 @@ from tacit.release.results.true_records import (
     TrueRecordsRecord,
     estimated,
     labels_of,
-    rules_of,
 )
 from tacit.rows.cells.row_names import Name, Named, as_written, in_one_list
 from tacit.rows.counts.counting import holds_at, on_axis
@@ -74,7 +73,7 @@ def show_records(plan: RecordsPlan, rows: Rows, secret_of: Callable[[str], bytes
     """Look at every row once and return what is shown; `secret_of` has the secret of a line of coins."""
     domain, query = plan.policy.domain, plan.query
     test = None if query.where is None else query.where.compile(domain)
-    secrets = [secret_of(plan.line(rule.digest)) if query.key and rule.tosses else b"" for rule in rules_of(plan)]
+    secrets = [secret_of(plan.line(rule.digest)) if query.key and rule.tosses else b"" for rule in plan.showing.rules]
     asked_about = frozenset() if query.where is None else query.where.columns()
     in_domain = [name for name in query.key if name in domain]
     stream = current_stream()  # also for the threads that work on batches
@@ -92,7 +91,7 @@ def show_records(plan: RecordsPlan, rows: Rows, secret_of: Callable[[str], bytes
         numbers = _numbers(plan, positions, rows) if query.key else np.zeros(0, dtype=np.uint64)
         names = _names(plan, positions, named, rows) if named and any(secrets) else None
         sure, hidden = {}, np.zeros(rows, dtype=np.bool_)
-        for at, rule in enumerate(rules_of(plan)):
+        for at, rule in enumerate(plan.showing.rules):
             marks = _marks(rule, positions, absent, domain, rows)
             is_shown = shown(rule, marks, _coins(plan, secrets[at], names, numbers, stream))
             for name in () if plan.is_whole else rule.names:

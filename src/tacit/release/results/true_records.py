@@ -25,7 +25,6 @@ from tacit.errors import PlanError
 from tacit.noise.kept_coins import share_kept
 from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.plans.visible_records import Rule
 from tacit.plan.question import check_where, read_where
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.where import Test, Where
@@ -134,7 +133,7 @@ class TrueRecordsRecord(ReleaseRecord):
 
     def _estimated_from(self, many: int, sure: int, number: int | None, level: float) -> Estimate:
         """Return what so many shown records say, so many of which were sure to be shown."""
-        if number is None or not rules_of(self.plan)[number].tosses:
+        if number is None or not self.plan.showing.rules[number].tosses:
             return Estimate(float(many), float(many), float(many))
         value = sure + (many - sure) / share_kept(self.plan.each)
         low, high = ends_of_trials(many - sure, share_kept(self.plan.each), level)
@@ -214,20 +213,15 @@ class FiledRecords(TrueRecordsRecord):
 def estimated(plan: RecordsPlan, many: int, sure: Mapping[int, int], name: str) -> float:
     """Return about how many records have no secret in a column, from how many show it."""
     number = rule_of(plan, name)
-    if number is None or not rules_of(plan)[number].tosses:
+    if number is None or not plan.showing.rules[number].tosses:
         return float(many)
     certain = sure.get(number, 0)
     return certain + (many - certain) / share_kept(plan.each)
 
 
-def rules_of(plan: RecordsPlan) -> tuple[Rule, ...]:
-    """Return the rules that decide on what is shown."""
-    return () if plan.showing is None else plan.showing.rules
-
-
 def rule_of(plan: RecordsPlan, name: str) -> int | None:
     """Return the number of the rule that decides on a column; None if it is always shown."""
-    return next((number for number, rule in enumerate(rules_of(plan)) if name in rule.names), None)
+    return next((number for number, rule in enumerate(plan.showing.rules) if name in rule.names), None)
 
 
 def labels_of(cells: Codes, domain: Mapping[str, Attribute], name: str) -> Labels:

@@ -15,7 +15,6 @@ from tacit.errors import printable
 from tacit.plan.question import in_words
 from tacit.plan.questions import Count, Cumulative, Marginals, Quantiles, Ranges, Rectangles, Total, TrueRecords
 from tacit.plan.questions.moments import Moment
-from tacit.plan.sensitivity.responses import cells_of
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
 from tacit.release.results.true_records import TrueRecordsRecord
@@ -242,7 +241,7 @@ def _(query: Marginals, domain: Domain) -> tuple[str, int]:
 
 
 def _cell_words(names: tuple[str, ...], domain: Domain, at: int) -> str:
-    places = np.unravel_index(np.array([at]), [cells_of(domain[name]) for name in names])
+    places = np.unravel_index(np.array([at]), [domain[name].cells for name in names])
     cell = zip(names, places, strict=True)
     return ", ".join(f"{printable(name)} {labels_of(domain[name], place)[0]}" for name, place in cell)
 
