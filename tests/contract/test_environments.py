@@ -221,6 +221,94 @@ def test_a_server_with_handlers_of_its_own(path: Path) -> None:
     assert (done.stdout.split(), done.stderr) == (["4.0", "4.0", "4.0", "stopped"], "")
 
 
+UVICORN = """
+import asyncio, http.client, sys
+import tacit as tc, uvicorn
+
+policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"))
+
+async def app(scope, receive, send):
+    def released():
+        return tc.Session(policy, sys.argv[1], budget=1, person="id").release(tc.count(), 0.1).values[0]
+    found = released() if scope["path"] == "/loop" else await asyncio.to_thread(released)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(found).encode()})
+
+def asked(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", path)
+    return connection.getresponse().read().decode()
+
+async def main():
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    for path in ("/loop", "/thread", "/loop"):
+        print(await asyncio.to_thread(asked, port, path), flush=True)
+    server.should_exit = True
+    await serving
+    print("stopped")
+
+asyncio.run(main())
+"""
+
+
+def test_a_web_server(path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", UVICORN, str(path)], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["4.0", "4.0", "4.0", "stopped"], "")
+
+
+IPYTHON = """
+import pandas as pd, tacit as tc
+policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"))
+session = tc.Session(policy, pd.read_csv("rows.csv"), budget=1, person="id")
+print("found", session.release(tc.count(), 0.1).values[0])
+exit()
+"""
+
+
+def test_an_ipython_terminal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(path.parent / "ipython"))
+    command = [sys.executable, "-m", "IPython", "--simple-prompt", "--no-banner", "--no-confirm-exit"]
+    done = subprocess.run(command, input=IPYTHON, capture_output=True, text=True, timeout=60, cwd=path.parent)
+    assert "found 4.0" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+MARIMO = """
+import marimo
+
+app = marimo.App()
+
+@app.cell
+def _():
+    import pandas as pd, tacit as tc
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"))
+    session = tc.Session(policy, pd.read_csv("rows.csv"), budget=1, person="id")
+    return session, tc
+
+@app.cell
+def _(session, tc):
+    print("found", session.release(tc.count(), 0.1).values[0])
+    return
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+@pytest.mark.slow
+def test_a_marimo_notebook(path: Path) -> None:
+    (path.parent / "notebook.py").write_text(MARIMO)
+    command = [sys.executable, "-m", "marimo", "-q", "export", "ipynb", "notebook.py"]
+    options = ["--include-outputs", "-o", "done.ipynb"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120, cwd=path.parent)
+    assert done.returncode == 0, done.stderr
+    assert "found 4.0" in (path.parent / "done.ipynb").read_text()
+
+
 @pytest.mark.parametrize("engine", ["pandas", "lazy", "duckdb", "csv"])
 def test_threads_that_are_not_the_first(engine: str, path: Path) -> None:
     source = sources(path)[engine]
