@@ -143,7 +143,9 @@ def _attribute(entry: YamlEntry) -> Attribute:
         known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
         unknown = [name for name in entries if name not in known]
         *some, last = KINDS
-        fix = _nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them."
+        fix = "Keep one of them."
+        if unknown and not kinds:
+            fix = _OTHER_WORDS.get(unknown[0].lower()) or nearest(unknown[0], list(KINDS))
         raise entry.refuse(f"must have exactly one of {', '.join(some)} and {last}", given=list(entries), fix=fix)
     kind = KINDS[kinds[0]]
     names = [key.name for key in kind.keys]
@@ -163,10 +165,6 @@ _OTHER_WORDS: Final = {
     **{word: f"Write {kind.example}." for kind in KINDS.values() for word in kind.other_words},
     **dict.fromkeys(("text", "texts", "string", "strings"), "Texts are listed: write {categories: [a, b, other]}."),
 }
-
-
-def _nearest_kind(word: str) -> str:
-    return _OTHER_WORDS.get(word.lower()) or nearest(word, list(KINDS))
 
 
 def read_secrets(entry: YamlEntry, domain: Domain) -> Secrets:
@@ -362,23 +360,16 @@ def schema_with_policy(title: str, description: str, keys: Keys, definitions: Sc
 
 def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
-    document = {
+    # left out if they are not given, so that a policy keeps its fingerprint
+    owners = {name: getattr(policy, name) for name in ("person", "per_person", "order", "item")}
+    return {
         "name": policy.name,
         "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
         "secrets": policy.secrets.document(),
         "known": [fact.document() for fact in policy.known],
         "presence": policy.presence,
+        **{name: value for name, value in owners.items() if value != getattr(Policy, name)},
     }
-    if policy.person is not None:
-        document["person"] = policy.person
-    if policy.per_person != 1:
-        document["per_person"] = policy.per_person
-    # left out if they are not given, so that a policy keeps its fingerprint
-    if policy.order is not None:
-        document["order"] = policy.order
-    if policy.item is not None:
-        document["item"] = policy.item
-    return document
 
 
 _TITLE: Final = """\

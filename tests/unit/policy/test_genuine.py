@@ -16,7 +16,7 @@ from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.sensitivity.responses import everybody
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
-from tacit.policy.secrets.attribute_values import Attributes
+from tacit.policy.secrets.anything import Attributes
 from tacit.policy.where import Compare
 from tacit.release.planner import Planner
 

@@ -2,10 +2,10 @@
 
 In reading order:
 
-    attribute         every behaviour of a kind
-    numbers           whole numbers of a range, and numbers on a lattice such as tenths
-    categories_dates  a value out of a list, yes and no, and dates by day, week, month, quarter or year
-    several_axes      a cell of a map, and a set of items
+    attribute       every behaviour of a kind
+    plain_values    whole numbers of a range, a value out of a list, and yes and no
+    dates_decimals  dates by day, week, month, quarter or year, and numbers on a lattice such as tenths
+    several_axes    a cell of a map, and a set of items
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from tacit.policy.attributes.attribute import Attribute
-from tacit.policy.attributes.categories_dates import Categories, Dates, Flag
-from tacit.policy.attributes.numbers import Decimals, Integers
+from tacit.policy.attributes.dates_decimals import Dates, Decimals
+from tacit.policy.attributes.plain_values import Categories, Flag, Integers
 from tacit.policy.attributes.several_axes import Grid, Items
 
 KINDS: Final[dict[str, type[Attribute]]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -192,10 +192,15 @@ class Attribute(ABC):
     def document(self) -> Any:
         """Return its entry in a policy file."""
 
-    def not_default(self, *names: str) -> dict[str, Any]:
-        """Return those of these fields that differ from their defaults, for the document."""
-        defaults = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names if getattr(self, name) != defaults[name]}
+    def not_default(self) -> dict[str, Any]:
+        """Return the values of the other keys that differ from their defaults, for the document."""
+        defaults = {key.name: getattr(type(self), key.name, MISSING) for key in self.keys}
+        given = {name: getattr(self, name) for name, usual in defaults.items() if usual is not MISSING}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in given.items()
+            if value != defaults[name]
+        }
 
     @abstractmethod
     def read_value(self, entry: YamlEntry) -> Value:

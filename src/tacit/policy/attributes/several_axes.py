@@ -11,8 +11,7 @@ from typing import Any, Final, Literal
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import CLIP, Attribute, Axis, Value, alike
-from tacit.policy.attributes.categories_dates import Categories
-from tacit.policy.attributes.numbers import Integers
+from tacit.policy.attributes.plain_values import Categories, Integers
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain, settle
 from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, otherwise_key, read_two, two
@@ -170,9 +169,7 @@ class Grid(Attribute):
         ]
 
     def document(self) -> Any:
-        others = self.not_default("low", "high", "otherwise")
-        lists = {key: list(value) if isinstance(value, tuple) else value for key, value in others.items()}
-        return {self.kind: {"rows": self.rows, "columns": self.columns, "of": list(self.of), **lists}}
+        return {self.kind: {"rows": self.rows, "columns": self.columns, "of": list(self.of), **self.not_default()}}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return tuple(part.whole() for part in entry.listed())
@@ -415,7 +412,7 @@ class Items(Attribute):
 
     def document(self) -> Any:
         items = self.items if isinstance(self.items, int) else list(self.items)
-        return {self.kind: items, **self.not_default("first", "at_most")}
+        return {self.kind: items, **self.not_default()}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return frozenset(item.value() for item in entry.listed())

@@ -2,11 +2,12 @@
 
 In reading order:
 
-    family            every behaviour of a family; several together; the edges of some people only: `where`
-    attribute_values  attributes: records that differ in one of them; values: these look like any other
-    whole_records     everything; records: these people look like anybody; taking_part: being in the data; pairs: a list
-    blocks            partition: values in one block
-    distance          within: values up to a distance
+    family          every behaviour of a family; several together; the edges of some people only: `where`
+    anything        everything; records: these people look like anybody; attributes: records that differ in one of
+                    them; values: these look like any other
+    blocks          partition: values in one block
+    distance        within: values up to a distance
+    presence_pairs  taking_part: being in the data; pairs: a list
 
 A new family is a class and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
 """
@@ -19,11 +20,11 @@ from typing import Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.secrets.attribute_values import Attributes, SensitiveValues, values
+from tacit.policy.secrets.anything import Attributes, Everything, SensitiveRecords, SensitiveValues, values
 from tacit.policy.secrets.blocks import Partition, exact_width
 from tacit.policy.secrets.distance import METRICS, Within, within
 from tacit.policy.secrets.family import Secrets, SomePeople, Union, restricted_to
-from tacit.policy.secrets.whole_records import Everything, Pairs, SensitiveRecords, TakingPart, pairs
+from tacit.policy.secrets.presence_pairs import Pairs, TakingPart, pairs
 from tacit.policy.where import Where
 from tacit.policy.where import where as read_predicate
 

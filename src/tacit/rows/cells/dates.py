@@ -112,7 +112,7 @@ def dates_code(attribute: Dates, columns: tuple[DataColumn, ...]) -> Code:
 
 
 def tick_of(column: DataColumn, by: str) -> ComputedColumn:
-    """Return how to compute the number of a cell's period, as `policy/attributes/categories_dates.py` counts them."""
+    """Return how to compute the number of a cell's period, as `policy/attributes/dates_decimals.py` counts them."""
     date = nw.col(column.number)
     year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
     match by:

@@ -1,4 +1,4 @@
-"""Secrets about single values: any value of an attribute like any other (`attributes`), or some values (`values`)."""
+"""Secrets that look like anything else: whole records, all or some of them; values of an attribute, all or some."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.domain import Domain, Record, canonical, positions
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import FromTo, Relation
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves
-from tacit.policy.keys import NAMES, PART, Row
+from tacit.policy.keys import NAMES, PART, PREDICATE, Row
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     ExamplePair,
@@ -23,16 +23,142 @@ from tacit.policy.secrets.family import (
     changed,
     check_names,
     free,
+    is_picked,
     listed,
     listed_briefly,
     plain,
     plain_value,
     read_names,
     read_value,
+    record_with,
     restricted_to,
+    why_nobody,
 )
-from tacit.policy.where import Where
+from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import YamlEntry
+
+
+@dataclass(frozen=True)
+class Everything(Secrets):
+    """Every value -> every value: differential privacy."""
+
+    keyword: ClassVar[str] = "everything"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("everything", "`everything`", "any record like any other: differential privacy", {"type": "null"}),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Accept any domain."""
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        return hidden != cover
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        return [EdgeShape(any_elsewhere=True)]
+
+    def only_for(self, people: Where) -> Secrets:
+        return SensitiveRecords(people)
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        others = tuple(name for name in domain if name not in names)
+        return Attributes(others) if others else None
+
+    def document(self) -> Any:
+        return "everything"
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        if not entry.is_empty:
+            raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
+        return cls()
+
+    def promise(self, domain: Domain) -> Promise:
+        return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
+        changed = dict(base)
+        for number, (name, attribute) in enumerate(domain.attributes):
+            for other in attribute.others(base[name])[:1]:
+                changed[name] = other
+                if number < MOST_NAMES:
+                    yield ExamplePair(base, {**base, name: other}, "everything is secret")
+        if sum(changed[name] != base[name] for name in domain) > 1:
+            yield ExamplePair(base, changed, "everything is secret, all attributes at once")
+
+
+@dataclass(frozen=True)
+class SensitiveRecords(Secrets):
+    """Every record that a predicate calls sensitive -> every value."""
+
+    where: Where
+    keyword: ClassVar[str] = "records"
+    example: ClassVar[str] = '{records: "age < 18"}'
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("records", '`records: "age < 18"`', "these people like anybody; not the other way round", PREDICATE),
+    )
+
+    def check(self, domain: Domain) -> None:
+        self.where.check(domain, key="secrets.records")
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        return hidden != cover and self.where.compile(domain).of_record(positions(domain, hidden))
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        return [EdgeShape(any_elsewhere=True, only_from=self.where.compile(domain))]
+
+    def only_for(self, people: Where) -> Secrets:
+        return SensitiveRecords(self.where & people)
+
+    def without_attributes(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        others = tuple(name for name in domain if name not in names)
+        return Attributes(others).only_for(self.where) if others else None
+
+    def document(self) -> Any:
+        return {self.keyword: str(self.where)}
+
+    @classmethod
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
+        return cls(where(entry.text()))
+
+    def promise(self, domain: Domain) -> Promise:
+        return Promise(
+            f"everything about people for whom {self.where}",
+            "; nothing about the others",
+            "; about the others at twice the epsilon only",
+        )
+
+    def why_empty(self, domain: Domain) -> str:
+        return why_nobody(domain, self.where)
+
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
+        if setting.certain:
+            yield (
+                f"`records` protects nobody outside `{self.where}`: anything about them may be released exactly, and "
+                "that somebody is not sensitive may be learnt for certain."
+            )
+        else:
+            yield f"`records` protects nobody outside `{self.where}`; that somebody is not sensitive is no secret."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
+        test = self.where.compile(domain)
+        inside, outside = (record_with(domain, test, base, picked=picked) for picked in (True, False))
+        satisfies, does_not = f"the first satisfies {self.where}", f"the first does not satisfy {self.where}"
+        if inside is None:
+            return
+        if outside is None:
+            for name in domain:
+                for other in domain[name].others(inside[name])[:1]:
+                    yield ExamplePair(inside, {**inside, name: other}, satisfies)
+                    return
+            return
+        yield ExamplePair(inside, outside, satisfies)
+        yield ExamplePair(outside, inside, satisfies, does_not)
+        for name in domain:
+            for other in domain[name].others(outside[name]):
+                stays = {**outside, name: other}
+                if not is_picked(domain, test, stays):
+                    yield ExamplePair(outside, stays, if_not=does_not)
+                    return
 
 
 @dataclass(frozen=True)

@@ -1,206 +1,31 @@
-"""A value out of a list, yes and no, and dates: days, or the weeks, months, quarters or years that they lie in.
+"""Dates by day, week, month, quarter or year, and numbers on a lattice: tenths, quarters, hundredths.
 
 Dates are texts: 2024-03-01, 2024-W10, 2024-03, 2024-Q1, 2024. Weeks are those of ISO 8601: they start on Monday, and
 the first one of a year is the one with its first Thursday.
+
+A decimal value is low + position x step, a decimal number with at most 15 digits. Such a number and the 64-bit float
+next to it stand for each other, so values are given as floats and compared as the decimals that they print as.
 """
 
 from __future__ import annotations
 
 import calendar
 import datetime
+import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike, rank_of_number
-from tacit.policy.genuine import as_plain, settle
-from tacit.policy.keys import BOOLEAN, VALUE, Key, Keys, Row, otherwise_key, read_two, two
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
+from tacit.policy.genuine import as_plain
+from tacit.policy.keys import Key, Keys, Row, otherwise_key, read_two, two
 from tacit.policy.yaml_entries import YamlEntry
 
-
-@dataclass(frozen=True)
-class Categories(OrderedAttribute):
-    """A value out of a list. `otherwise` is the category of unexpected values (None: row dropped).
-
-    >>> Categories(["flu", "hiv", "other"], otherwise="other").position("hiv")
-    1
-    """
-
-    values: tuple[Value, ...]
-    ordered: bool = False
-    otherwise: Value | None = None
-
-    kind = "categories"
-    keys = Keys(
-        Key("ordered", {**BOOLEAN, "default": False}, "Whether their order means anything."),
-        Key("otherwise", VALUE, "What unexpected values count as.", "the row is dropped", read=YamlEntry.value),
-    )
-    row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
-    example = "{categories: [a, b]}"
-    measured = "names"
-    watched = "cells"
-
-    def __init__(
-        self, values: Iterable[Value], *more: Value, ordered: bool = False, otherwise: Value | None = None
-    ) -> None:
-        if more or isinstance(values, str) or not isinstance(values, Iterable):
-            given = [values, *more] if more else values
-            example = given if more and all(isinstance(value, str | int) for value in given) else "[a, b, ..]"
-            fix = f"Write Categories({example})."
-            raise PolicyError("must be one list of values", key="categories", given=given, fix=fix)
-        otherwise = as_plain(otherwise)
-        for key, field in (("values", as_plain(tuple(values))), ("ordered", ordered), ("otherwise", otherwise)):
-            object.__setattr__(self, key, field)
-        if not self.values:
-            raise PolicyError("must not be empty", key="categories", given=[], fix="List at least one value.")
-        for value in self.values:
-            if not isinstance(value, str | int | bool):
-                fix = "Quote it."
-                raise PolicyError("must be texts, whole numbers or true/false", key="categories", given=value, fix=fix)
-        if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
-            twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
-            raise PolicyError("must not repeat a value", key="categories", given=twice, fix="Remove one of them.")
-        if not isinstance(ordered, bool):
-            raise PolicyError("must be true or false", key="ordered", given=ordered, fix="Leave it out.")
-        if otherwise is not None and not (isinstance(otherwise, Hashable) and otherwise in self.values):
-            fix = "Leave it out to drop rows with unexpected values."
-            if isinstance(otherwise, str | int):
-                fix = f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
-            raise PolicyError("must be one of the categories", key="otherwise", given=otherwise, fix=fix)
-
-    @property
-    def size(self) -> int:
-        return len(self.values)
-
-    def position(self, value: Value) -> int:
-        try:
-            return self.values.index(value)
-        except ValueError:
-            raise PolicyError("must be one of the categories", given=value, fix=alike(value, self.values)) from None
-
-    def value(self, position: int) -> Value:
-        return self.values[position]
-
-    def every_cell(self) -> Sequence[Value]:
-        return self.values
-
-    def rank(self, operand: Value) -> Fraction:
-        if not self.ordered:
-            fix = "Declare ordered=True (in a file: `ordered: true`), or use `in`."
-            raise PolicyError("must not compare unordered categories", fix=fix)
-        return Fraction(self.position(operand))
-
-    @property
-    def clips(self) -> bool:
-        """Never: `clip` is a category like any other."""
-        return False
-
-    @classmethod
-    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        assert main is not None  # noqa: S101 - there is no other way to write it
-        values = [value.value() for value in main.listed()]
-        with main.blamed(places):
-            return cls(values, **cls.keys.read(places))
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        listed = {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True}
-        return [cls.keys.schema("A value out of a list.", first={cls.kind: listed})]
-
-    def document(self) -> Any:
-        return {self.kind: list(self.values), **self.not_default("ordered", "otherwise")}
-
-    def read_value(self, entry: YamlEntry) -> Value:
-        return entry.value()
-
-    def words(self, value: Value) -> str:
-        text = str(value)
-        return text if text and len(text) <= 40 and text.isprintable() else repr(text[:40])
-
-    def usual(self) -> Value:
-        return self.values[0]
-
-    def others(self, value: Value) -> list[Value]:
-        """Return other values in their order."""
-        return [other for other in self.values[:_MOST_OTHERS] if other != value]
-
-    @classmethod
-    def examples(cls) -> Iterator[Attribute]:
-        yield cls(["flu", "hiv", "none"])
-        yield cls(["early", "late", "end"], ordered=True)
-
-
-@dataclass(frozen=True)
-class Flag(OrderedAttribute):
-    """Yes or no: True/False or 1/0 in the data. `otherwise` is True, False, or None (row dropped)."""
-
-    otherwise: bool | None = None
-
-    kind = "flag"
-    keys = Keys(Key("otherwise", BOOLEAN, "What unexpected values count as.", "the row is dropped"))
-    nested = True
-    row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
-    example = "flag"
-    measured = "truth"
-    watched = "itself"
-    ordered = True
-
-    def __post_init__(self) -> None:
-        settle(self)
-        is_value = isinstance(self.otherwise, Hashable) and self.otherwise in (True, False)
-        if self.otherwise is not None and not is_value:
-            raise PolicyError("must be true or false", key="otherwise", given=self.otherwise, fix="Leave it out.")
-
-    @property
-    def size(self) -> int:
-        return 2
-
-    def position(self, value: Value) -> int:
-        if isinstance(value, bool | int) and value in (0, 1):
-            return int(value)
-        raise PolicyError("must be true or false", given=value, fix="Write true or false.")
-
-    def value(self, position: int) -> bool:
-        return bool(position)
-
-    def rank(self, operand: Value) -> Fraction | float:
-        """Return the number itself: no is 0, and yes is 1."""
-        return rank_of_number(operand)
-
-    @classmethod
-    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
-        if main is not None and not main.is_empty:
-            fix = "Write `flag` alone, or {flag: {otherwise: ..}}."
-            raise main.refuse("must be a mapping", given=main.plain(), fix=fix)
-        return cls(**cls.keys.read(places))
-
-    @classmethod
-    def schemas(cls) -> list[dict[str, Any]]:
-        return [
-            {"const": cls.kind, "description": "Yes or no."},
-            cls.keys.schema("Yes or no.", first={cls.kind: {"type": "null"}}),
-            Keys().schema("Yes or no.", first={cls.kind: cls.keys.schema()}),
-        ]
-
-    def document(self) -> Any:
-        return self.kind if self.otherwise is None else {self.kind: {"otherwise": bool(self.otherwise)}}
-
-    def read_value(self, entry: YamlEntry) -> Value:
-        return entry.yes_or_no() if entry.tag == "bool" else entry.value()
-
-    def words(self, value: Value) -> str:
-        return "yes" if value else "no"
-
-    @classmethod
-    def examples(cls) -> Iterator[Attribute]:
-        yield cls()
-
-
-_MOST_OTHERS: Final = 100
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 _EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))
 _DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -332,7 +157,7 @@ class Dates(OrderedAttribute):
         return [cls.keys.schema("Dates.", first={cls.kind: ends})]
 
     def document(self) -> Any:
-        return {self.kind: [self.start, self.end], **self.not_default("by", "otherwise")}
+        return {self.kind: [self.start, self.end], **self.not_default()}
 
     def read_value(self, entry: YamlEntry) -> Value:
         return _read_date(entry)
@@ -361,17 +186,10 @@ class Dates(OrderedAttribute):
 
 def tick_of(day: datetime.date, by: str) -> int:
     """Return the number of the period that a day lies in; the year 1 has the lowest ones."""
-    match by:
-        case "day":
-            return day.toordinal()
-        case "week":
-            return (day.toordinal() - 1) // 7
-        case "month":
-            return day.year * 12 + day.month - 1
-        case "quarter":
-            return day.year * 4 + (day.month - 1) // 3
-        case _:
-            return day.year
+    if by in ("day", "week"):
+        return day.toordinal() if by == "day" else (day.toordinal() - 1) // 7
+    many = {"month": 12, "quarter": 4, "year": 1}[by]  # of a year
+    return day.year * many + (day.month - 1) * many // 12
 
 
 def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
@@ -389,15 +207,10 @@ def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
     try:
         if len(parts) == 3:
             return tick_of(datetime.date(*parts), by)
-        match by:
-            case "week":
-                return tick_of(datetime.date.fromisocalendar(parts[0], parts[1], 1), by)
-            case "month":
-                return tick_of(datetime.date(parts[0], parts[1], 1), by)
-            case "quarter":
-                return tick_of(datetime.date(parts[0], 3 * parts[1], 1), by)
-            case _:
-                return tick_of(datetime.date(parts[0], 1, 1), by)
+        if by == "week":
+            return tick_of(datetime.date.fromisocalendar(parts[0], parts[1], 1), by)
+        month = parts[1] if len(parts) > 1 else 1
+        return tick_of(datetime.date(parts[0], 3 * month if by == "quarter" else month, 1), by)
     except ValueError:
         return None  # no such day
 
@@ -433,3 +246,179 @@ def _label(tick: int, by: str) -> str:
             return f"{tick // 4:04}-Q{tick % 4 + 1}"
         case _:
             return f"{tick:04}"
+
+
+_MOST_DIGITS: Final = 15  # of a decimal number that a 64-bit float stands for
+_NUMBER: Final[dict[str, Any]] = {"type": "number"}
+
+
+@dataclass(frozen=True)
+class Decimals(OrderedAttribute):
+    """A decimal number from `low` to `high`, both included, in steps of `step`. Write numbers, or texts such as "0.1".
+
+    `otherwise` says what unexpected values count as, as for integers: a value of the range for all of them; `"clip"`:
+    numbers out of range count as the nearest end, numbers between two steps as the next lower step; None: row dropped.
+
+    >>> Decimals(35, 42, step=0.1).position(36.6)
+    16
+    >>> Decimals(35, 42, step=0.1).value(16)
+    36.6
+    """
+
+    low: Decimal
+    high: Decimal
+    step: Decimal
+    otherwise: float | str | None = None
+
+    kind = "decimals"
+    keys = Keys(
+        Key("step", {"type": "number", "exclusiveMinimum": 0}, required=True),
+        otherwise_key(_NUMBER, YamlEntry.real),
+    )
+    row = Row(
+        "`decimals: [low, high]`",
+        "`step` (must be given), `otherwise`: a value or `clip`",
+        "decimal numbers, both ends included, at most 15 digits",
+    )
+    example = "{decimals: [0, 1], step: 0.1}"
+    other_words = ("float", "floats", "real", "reals", "number", "numbers", "decimal", "fraction", "fractions")
+    measured = "numbers"
+    ordered = True
+
+    def __init__(self, low: Any, high: Any, step: Any, otherwise: Any = None) -> None:
+        low, high, step, otherwise = as_plain((low, high, step, otherwise))
+        for key, given in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, key, _decimal(given, f"decimals.{key}"))
+        object.__setattr__(self, "otherwise", otherwise)
+        if self.step <= 0:
+            raise PolicyError("must be positive", key="decimals.step", given=step, fix="For instance 0.1.")
+        if self.low > self.high:
+            raise PolicyError("must not be above high", key="decimals.low", given=(low, high), fix="Swap the two.")
+        if max(abs(self.low), abs(self.high), self.step) * self.scale > 10**_MOST_DIGITS:
+            rule = f"must have at most {_MOST_DIGITS} digits, those after the point of the step included"
+            raise PolicyError(rule, key="decimals", given=[low, high], fix="Use a smaller range or a larger step.")
+        rest = (self.high - self.low) % self.step
+        if rest:
+            fix = f"Use {self.high - rest}."
+            raise PolicyError("must be a whole number of steps above low", key="decimals.high", given=high, fix=fix)
+        self.settle_otherwise(has_right_type=not isinstance(otherwise, str))
+
+    @cached_property
+    def scale(self) -> int:
+        """The power of ten that makes whole numbers of all values."""
+        digits = max(-int(number.as_tuple().exponent) for number in (self.low, self.step))
+        return int(10 ** max(0, digits))
+
+    @cached_property
+    def scaled(self) -> tuple[int, int, int]:
+        """Low, high and step, times the scale."""
+        low, high, step = (int(number * self.scale) for number in (self.low, self.high, self.step))
+        return low, high, step
+
+    @property
+    def size(self) -> int:
+        low, high, step = self.scaled
+        return (high - low) // step + 1
+
+    @property
+    def distance(self) -> Fraction:
+        return Fraction(self.step)
+
+    def position(self, value: Value) -> int:
+        place = None if isinstance(value, str) else _rank(value, self)
+        if place is None or place.denominator != 1 or not 0 <= place < self.size:
+            rule = f"must be a number from {self.low} to {self.high} in steps of {self.step}"
+            raise PolicyError(rule, given=value, fix="Change it.")
+        return int(place)
+
+    def value(self, position: int) -> float:
+        low, _, step = self.scaled
+        return (low + position * step) / self.scale  # of two whole numbers, so it is the nearest float
+
+    def every_cell(self) -> Sequence[float]:
+        low, high, step = self.scaled
+        return [number / self.scale for number in range(low, high + 1, step)]
+
+    def rank(self, operand: Value) -> Fraction | float:
+        number = rank_of_number(operand)
+        return number if isinstance(number, float) else (number - Fraction(self.low)) / Fraction(self.step)
+
+    @property
+    def unit(self) -> Fraction:
+        """The unit of values: the step, or a part of it if low is not a multiple of the step."""
+        low, _, step = self.scaled
+        return Fraction(math.gcd(low, step), self.scale)
+
+    @property
+    def spacing(self) -> int:
+        low, _, step = self.scaled
+        return step // math.gcd(low, step)
+
+    def number(self, position: int) -> int:
+        low, _, step = self.scaled
+        return (low + position * step) // math.gcd(low, step)
+
+    @classmethod
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
+        if main is None or not main.is_list or "step" not in places:
+            given = entry.plain() if main is None else main.plain()
+            fix = "For instance {decimals: [0, 1], step: 0.1}."
+            raise entry.refuse("must be [low, high], with a step", given=given, fix=fix)
+        low, high = read_two(main)
+        with main.blamed({"low": low, "high": high, **places}):
+            return cls(low.real(), high.real(), **cls.keys.read(places))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        ends = two(_NUMBER, "[low, high], both included.")
+        return [cls.keys.schema("Decimal numbers.", first={cls.kind: ends})]
+
+    def document(self) -> Any:
+        low, high, step = (_plain(number) for number in (self.low, self.high, self.step))
+        return {self.kind: [low, high], "step": step, **self.not_default()}
+
+    def read_value(self, entry: YamlEntry) -> Value:
+        return entry.real()
+
+    def read_end(self, text: str) -> Value:
+        return Fraction(text.strip())
+
+    def read_width(self, entry: YamlEntry) -> Fraction | int:
+        return Fraction(entry.node.value) if entry.tag == "float" else entry.whole()
+
+    def words(self, value: Value) -> str:
+        return format(Decimal(repr(float(value))), f".{len(str(self.scale)) - 1}f")
+
+    @classmethod
+    def examples(cls) -> Iterator[Attribute]:
+        yield cls(0, Decimal("0.4"), Decimal("0.1"))
+        yield cls(Decimal("-0.25"), Decimal("1.25"), Decimal("0.5"))
+
+
+def _decimal(given: Any, key: str) -> Decimal:
+    try:
+        if isinstance(given, bool) or not isinstance(given, int | float | str | Decimal):
+            raise ValueError
+        number = Decimal(float.__repr__(given) if isinstance(given, float) else given)
+        if not number.is_finite() or abs(number.adjusted()) > 2 * _MOST_DIGITS:
+            raise ValueError
+    except (ValueError, ArithmeticError):
+        raise PolicyError("must be a decimal number", key=key, given=given, fix="For instance 0.1.") from None
+    return number.normalize() + 0
+
+
+def _rank(value: Value, attribute: Decimals) -> Fraction | None:
+    """Return the position of a number, maybe between two positions, or None if it is not a finite number."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = Decimal(float.__repr__(value))
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
+        return None
+    if isinstance(value, Decimal) and not value.is_finite():
+        return None
+    return (Fraction(value) - Fraction(attribute.low)) / Fraction(attribute.step)
+
+
+def _plain(number: Decimal) -> int | float:
+    return int(number) if number == int(number) else float(number)
