@@ -76,7 +76,7 @@ def outputs(plan, counts):
     match plan:
         case BelowPlan():
             yield None
-            yield from (noisy for (noisy,) in noisy_around(plan.law, counts))
+            yield from (noisy for (noisy,) in noisy_around(plan.noise, counts))
         case BarPlan():
             for places in combinations(range(len(counts)), plan.candidates):
                 true = [counts[place] for place in places]

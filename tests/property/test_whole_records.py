@@ -110,5 +110,5 @@ def test_rows_of_gaps_under_a_key_that_is_a_secret_would_tell_it(monkeypatch):
     """The enumeration sees what the plan avoids."""
     policy = tc.Policy(DOMAIN, SECRETS["records"])
     plan = QUESTION.plan(policy, Fraction(1))
-    gaps = replace(plan, showing=showing(["arrival"], policy, keyed=True))
+    gaps = replace(plan, showing=showing(("arrival",), policy, keyed=True))
     assert worst_loss(gaps, policy, monkeypatch, most=1) == math.inf

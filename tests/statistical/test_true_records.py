@@ -96,7 +96,7 @@ def test_naive_suppression_is_found(monkeypatch):
 ROOMS = tc.Domain({"room": tc.Integers(0, 10**6), "arrival": tc.Categories(["ok", "late"])})
 BY_ROOM = tc.Policy(ROOMS, tc.secrets.records("arrival == 'late'"))
 WHOLE = tc.true_records("arrival", key="room").plan(BY_ROOM, Fraction(1))
-GAPS = replace(WHOLE, showing=showing(["arrival"], BY_ROOM, keyed=True))  # a row for each key, though it is a secret
+GAPS = replace(WHOLE, showing=showing(("arrival",), BY_ROOM, keyed=True))  # a row for each key, though it is a secret
 
 
 def of_rooms(plan):

@@ -229,6 +229,23 @@ def check_names(names: Sequence[Any], keyword: str) -> None:
         )
 
 
+def check_different(names: Sequence[str], key: str, fix: str = "Remove one.") -> None:
+    """Refuse names of which one is there twice."""
+    if len(set(names)) < len(names):
+        raise PlanError("must name different attributes", key=key, given=list(names), fix=fix)
+
+
+def check_one_row(policy: Policy, keyword: str, since: str, fix: str = "") -> None:
+    """Refuse people who own several rows."""
+    if policy.per_person > 1:
+        raise PlanError(
+            f"must be about one row of each person, since {since}",
+            key=keyword,
+            given=f"per_person={policy.per_person}",
+            fix=f"Keep one row per person. {fix}".rstrip(),
+        )
+
+
 def columns_of(predicate: Where | None) -> frozenset[str]:
     """Return the attributes that a predicate looks at."""
     return frozenset() if predicate is None else predicate.columns()

@@ -24,7 +24,7 @@ from tacit.ledger.chain import ACCOUNTS, METADATA, SHOWN, TABLE, place_of
 from tacit.ledger.clauses import RecordsShown, TableNote
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.page import Page
-from tacit.plan.leakage.shown import Shown, ShownSoFar, apart, together
+from tacit.plan.leakage.shown import Shown, ShownSoFar, apart
 
 KEY = "a key that nobody guesses, 0123456789abcdef"
 SENSITIVE = {"arrival": ["late"], "leaving": ["early"]}
@@ -360,7 +360,7 @@ def test_sums_entry_by_entry_are_the_sums_of_all() -> None:
             for line in {one.line for one in mine} - {""}:
                 along = {one.attribute for one in shown if (one.application, one.line) == (whom[0], line)}
                 expected[whom] += apart(max(one.epsilon for one in mine if one.line == line), len(along))
-        assert together(shown) == expected
+        assert ShownSoFar().after(shown).reached == expected
         seen = ShownSoFar()
         for one in shown:
             seen.add([one])

@@ -288,10 +288,7 @@ def test_the_number_of_people_is_measured_first_and_the_cells_follow_it() -> Non
     assert (
         [part.epsilon for part in settled.parts]
         == [part.epsilon for part in plan.parts]
-        == [
-            Fraction(15, 32),
-            Fraction(1, 32),
-        ]
+        == [Fraction(15, 32), Fraction(1, 32)]
     )
     assert "the number of people is measured first, for epsilon 0.03125" in str(plan)
 

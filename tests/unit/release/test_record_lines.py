@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.plan.leakage.shown import apart, together
+from tacit.plan.leakage.shown import ShownSoFar, apart
 
 SECRETS = {"arrival": ["late"], "leaving": ["early"]}
 DOMAIN = tc.Domain(
@@ -56,7 +56,7 @@ def test_columns_that_share_a_coin_tell_more_than_one(key: tuple[str, ...]) -> N
         policy = tc.Policy(DOMAIN, tc.secrets.attributes("arrival", "leaving", where="arrival == 'late'"))
     for names in (["arrival"], ["arrival", "leaving"]):
         plan = tc.Session(policy, ROWS, 5).plan(tc.true_records(names, key=key, application="lighting"), 1)
-        reached = together(plan.shows)
+        reached = ShownSoFar().after(plan.shows).reached
         (shared,) = {epsilon for (who, name), epsilon in reached.items() if who == "lighting" and name in names}
         assert shared == apart(Fraction(1), len(names))
     assert shared > Fraction(3, 2)

@@ -114,9 +114,8 @@ def leakage_budget(
             sees, whatever `limit` and `own` say. Needs coalitions, and no drift.
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
-        raise PlanError(
-            "must be releases or epsilon", key="objective", given=word_or_kind(objective), fix="Leave it out."
-        )
+        given = word_or_kind(objective)
+        raise PlanError("must be releases or epsilon", key="objective", given=given, fix="Leave it out.")
     extra = [name for name in weights if isinstance(name, str)] if isinstance(weights, Mapping) else []
     setting = checked_setting(
         dependence,
@@ -295,7 +294,7 @@ class _Problem:
         found = upper.copy()
         for number, most in enumerate(upper.tolist()):
             limits = self._limits_of({number})
-            along = partial(self._along, np.zeros(len(upper)), _unit(len(upper), number), limits)
+            along = partial(self._along, np.zeros(len(upper)), np.eye(len(upper))[number], limits)
             if limits:
                 # beyond the upper end a limit is certainly broken, in spite of rounding
                 found[number] = _ends_of(along, most, ROUNDING)[1]
@@ -360,7 +359,7 @@ class _Problem:
         found = found * _ends_of(partial(self._along, nothing, found, limits), 1.0)[0]
         # first all lines together towards their bounds, then each by itself, what is worth most first
         steps = [np.isin(np.arange(len(upper)), lines).astype(np.float64)]
-        steps += [_unit(len(upper), number) for number in sorted(lines, key=lambda one: -self.slopes[one])]
+        steps += [np.eye(len(upper))[number] for number in sorted(lines, key=lambda one: -self.slopes[one])]
         for which in steps:
             step = which * (upper - found)
             found = found + _ends_of(partial(self._along, found, step, limits), 1.0)[0] * step
@@ -391,17 +390,10 @@ def alone_bounds(terms: Terms, limits: Floats, upper: Floats) -> Floats:
     leaks = (terms.each(upper) > NOTHING) & (limits <= 0)[:, None]
     upper = np.where(leaks.any(axis=0), 0.0, upper)
     whole = (terms.each(upper) <= np.maximum(limits, NOTHING)[:, None]).all(axis=0)
-
-    def fits(u: Floats) -> Any:
-        return (terms.each(u) <= limits[:, None]).all(axis=0)
-
-    return np.where(whole, upper, where_it_ends(fits, np.zeros_like(upper), upper, HALVINGS)[1])
-
-
-def _unit(lines: int, number: int) -> Floats:
-    found = np.zeros(lines)
-    found[number] = 1.0
-    return found
+    ends = where_it_ends(
+        lambda u: (terms.each(u) <= limits[:, None]).all(axis=0), np.zeros_like(upper), upper, HALVINGS
+    )
+    return np.where(whole, upper, ends[1])
 
 
 def _ends_of(excess: Callable[[float], float], most: float, above: float = 0.0) -> tuple[float, float]:

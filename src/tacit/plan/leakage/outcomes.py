@@ -151,12 +151,9 @@ def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) ->
     names = [*targets, *(name for name in seen if name not in targets)]
     cells = _cells([tables.size(name) for name in names], [seen.get(name) for name in names])
     if cells > MOST_OUTCOMES:
-        raise PlanError(
-            f"must have at most {MOST_OUTCOMES:,} outcomes together with what they tell about",
-            key="coalitions",
-            given=cells,
-            fix="Assume smaller coalitions, merge rare values, or leave coalitions out for sums over pairs.",
-        )
+        rule = f"must have at most {MOST_OUTCOMES:,} outcomes together with what they tell about"
+        fix = "Assume smaller coalitions, merge rare values, or leave coalitions out for sums over pairs."
+        raise PlanError(rule, key="coalitions", given=cells, fix=fix)
     table = tables.table(*names) if names else np.ones(())
     own = tuple(seen.get(name) for name in targets)
     found = JointLimit(table, own, tuple(seen[name] for name in names[len(targets) :]))
@@ -237,12 +234,9 @@ def posterior_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy
     seen = tuple(SeenValues(tables.sensitive(name), lines) for name, lines in shown)
     cells = int(np.prod([float(tables.size(name) + 1) for name in names], initial=2.0))
     if cells > MOST_OUTCOMES:
-        raise PlanError(
-            f"can be planned for at most {MOST_OUTCOMES:,} outcomes of a coalition",
-            key="posterior",
-            given=cells,
-            fix="Assume smaller coalitions, merge rare values, or leave posterior out of the plan.",
-        )
+        rule = f"can be planned for at most {MOST_OUTCOMES:,} outcomes of a coalition"
+        fix = "Assume smaller coalitions, merge rare values, or leave posterior out of the plan."
+        raise PlanError(rule, key="posterior", given=cells, fix=fix)
     found = []
     for target in about:
         table, hidden = tables.table(target, *names), tables.sensitive(target)

@@ -155,11 +155,8 @@ def checked_setting(
 ) -> LeakageSetting:
     """Return the setting, or refuse it. `shown` are attributes that are released beside the sensitive ones."""
     if not isinstance(dependence, Dependence):
-        raise PlanError(
-            f"must be a dependence, not {kind_of(dependence)}",
-            key="dependence",
-            fix="Make one: tc.Dependence.from_table(..), from_counts(..) or from_network(..).",
-        )
+        fix = "Make one: tc.Dependence.from_table(..), from_counts(..) or from_network(..)."
+        raise PlanError(f"must be a dependence, not {kind_of(dependence)}", key="dependence", fix=fix)
     hidden = checked_sensitive(dependence, sensitive)
     if not isinstance(measure, str) or measure not in MEASURES:
         raise PlanError("must be value or bit", key="measure", given=word_or_kind(measure), fix='Say measure="value".')
@@ -333,12 +330,9 @@ def check_own(limits: Iterable[Limit], *, own: bool) -> None:
     """
     several = next((limit for limit in limits if len(limit.about) > 1), None)
     if several is not None and not own:
-        raise PlanError(
-            f"must be left out where what {several.seen_by} learns is limited about several attributes together",
-            key="own",
-            given=own,
-            fix=f"Limit each by itself: limit={{{several.about[0]!r}: {several.most:g}, ..}}.",
-        )
+        rule = f"must be left out where what {several.seen_by} learns is limited about several attributes together"
+        fix = f"Limit each by itself: limit={{{several.about[0]!r}: {several.most:g}, ..}}."
+        raise PlanError(rule, key="own", given=own, fix=fix)
 
 
 def checked_posterior(given: Any, setting: LeakageSetting, dependence: Dependence, *, drift: float) -> float | None:
@@ -348,27 +342,18 @@ def checked_posterior(given: Any, setting: LeakageSetting, dependence: Dependenc
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
         raise PlanError("must be a probability", key="posterior", given=word_or_kind(given), fix="For instance 0.9.")
     if not setting.joint:
-        raise PlanError(
-            "can only be planned for coalitions: it is about outcomes that somebody sees together",
-            key="posterior",
-            given=given,
-            fix="Say who pools what they see: coalitions=[[..]]. An application alone is a coalition too.",
-        )
+        rule = "can only be planned for coalitions: it is about outcomes that somebody sees together"
+        fix = "Say who pools what they see: coalitions=[[..]]. An application alone is a coalition too."
+        raise PlanError(rule, key="posterior", given=given, fix=fix)
     if drift:
-        raise PlanError(
-            "cannot be planned together with a drift: what rare outcomes tell may change by any amount",
-            key="posterior",
-            given=given,
-            fix="Leave drift out, and ask plan.holds_for(..) after a change.",
-        )
+        rule = "cannot be planned together with a drift: what rare outcomes tell may change by any amount"
+        fix = "Leave drift out, and ask plan.holds_for(..) after a change."
+        raise PlanError(rule, key="posterior", given=given, fix=fix)
     before = largest_posterior(setting, dependence, np.zeros(len(setting.lines)))
     if before > given:
-        raise PlanError(
-            f"must be at least {before:.4g}: so likely an attribute is sensitive before anything is shown",
-            key="posterior",
-            given=given,
-            fix="Choose a larger one, or protect values that are rarer.",
-        )
+        rule = f"must be at least {before:.4g}: so likely an attribute is sensitive before anything is shown"
+        fix = "Choose a larger one, or protect values that are rarer."
+        raise PlanError(rule, key="posterior", given=given, fix=fix)
     return float(given)
 
 

@@ -36,6 +36,15 @@ class ShownSoFar:
     """What was shown so far: the epsilon that each application has reached for each attribute, in order of questions.
 
     `lines` is what was shown along each line of an application, `public` what was shown only as public.
+
+    Coins of different lines are independent, so that a value is hidden on all of them with the product of the chances:
+    epsilons add up. On one line the largest counts, since its coins are remembered.
+
+    >>> first = Shown("lighting", "arrival", Fraction(1, 2), "a")
+    >>> again = Shown("lighting", "arrival", Fraction(3, 4), "a")
+    >>> other = Shown("lighting", "arrival", Fraction(1, 4))
+    >>> ShownSoFar().after([first, again, other]).reached
+    {('lighting', 'arrival'): Fraction(1, 1)}
     """
 
     reached: dict[tuple[str, str], Fraction] = field(default_factory=dict)
@@ -66,23 +75,6 @@ class ShownSoFar:
         more = ShownSoFar(dict(self.reached), dict(self.lines), set(self.public))
         more.add(shown)
         return more
-
-
-def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
-    """Return the epsilon that each application has reached for each attribute, in order of questions.
-
-    Coins of different lines are independent, so that a value is hidden on all of them with the product of the chances:
-    epsilons add up. On one line the largest counts, since its coins are remembered.
-
-    >>> first = Shown("lighting", "arrival", Fraction(1, 2), "a")
-    >>> again = Shown("lighting", "arrival", Fraction(3, 4), "a")
-    >>> other = Shown("lighting", "arrival", Fraction(1, 4))
-    >>> together([first, again, other])
-    {('lighting', 'arrival'): Fraction(1, 1)}
-    """
-    seen = ShownSoFar()
-    seen.add(shown)
-    return seen.reached
 
 
 def apart(epsilon: Fraction, attributes: int) -> Fraction:

@@ -176,6 +176,11 @@ class DerivedPlan(Plan):
         return self.query.measured if first.base == first.query else first.moved
 
     @property
+    def has_error(self) -> bool:
+        """Whether an answer may be off."""
+        return not self.is_exact
+
+    @property
     def mechanism(self) -> str:
         if len(self.parts) == 1:
             return self.parts[0].mechanism
@@ -190,7 +195,7 @@ class DerivedPlan(Plan):
 
     @cached_property
     def rmse(self) -> float:
-        if self.is_exact:
+        if not self.has_error:
             return 0.0
         low, high = self.query.range(self.policy.domain)
         return min(self.query.expected_error(self.parts, self.people), high - low)
@@ -208,12 +213,12 @@ class DerivedPlan(Plan):
 
     @property
     def assumption(self) -> str:
-        if self.is_exact:
+        if not self.has_error:
             return ""
         return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
 
     def predictions(self) -> list[str]:
-        if self.is_exact:
+        if not self.has_error:
             return []
         declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
         return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]

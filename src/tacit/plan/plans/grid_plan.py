@@ -55,17 +55,6 @@ class GridPlan(LinearPlan):
     workload: Workload = field(kw_only=True, repr=False)
     sums: GridSums | None = field(kw_only=True, repr=False)
     weighted: Weighted | None = field(kw_only=True)
-    compared: tuple[tuple[str, float], ...] = field(kw_only=True)
-
-    @property
-    def groups(self) -> None:
-        """None: exact numbers are entries of the base."""
-        return
-
-    @property
-    def fixed(self) -> None:
-        """None: exact numbers are entries of the base."""
-        return
 
     @property
     def variance(self) -> float:
@@ -74,10 +63,6 @@ class GridPlan(LinearPlan):
     @cached_property
     def spread(self) -> AnySpread:
         return ShapedSpread(self.variances(self.query.ends(self.policy.domain)), self.half_widths_of)
-
-    @property
-    def tried(self) -> dict[str, float]:
-        return dict(self.compared)
 
     @property
     def chosen(self) -> str:

@@ -57,24 +57,6 @@ class CountedTable:
     groups: Ints | None
 
 
-def counted_tables(plan: LinearPlan) -> Iterator[CountedTable]:
-    """Yield the tables of a plan whose cells are measured one by one; none where noise depends on places."""
-    domain, spread = plan.policy.domain, plan.spread
-    names = plan.query.tables(domain)
-    measured = plan.base.tables(domain) == names and isinstance(spread, Spread)
-    everybody = all(tally.where is None for tally in plan.base.tallies(plan.policy))
-    if not (measured and everybody) or not all(law.is_alike for law, _ in plan.laws()):
-        return
-    assert isinstance(spread, Spread)  # noqa: S101 - asked above
-    start = 0
-    for number, table in enumerate(names):
-        shape = tuple(domain[name].size for name in table)
-        cells = slice(start, start + math.prod(shape))
-        groups = None if plan.groups is None else plan.groups[number]
-        yield CountedTable(table, shape, spread.laws, np.asarray(spread.which[cells]), groups)
-        start = cells.stop
-
-
 @dataclass(frozen=True)
 class Line:
     """Answers that are counts of runs of values, read off the running counts that follow from measured entries."""
@@ -88,7 +70,7 @@ class LinearPlan(Plan):
     """How a linear question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
     query: Linear
-    base: Measured
+    base: Measured = field()
     noise: Law | None
     answers: int
     # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
@@ -154,7 +136,6 @@ class LinearPlan(Plan):
 
     @property
     def parts(self) -> tuple[LinearPlan, ...]:
-        """The plan itself: it has one part."""
         return (self,)
 
     @cached_property
@@ -180,10 +161,6 @@ class LinearPlan(Plan):
             return "geometric noise on the sides that each answer needs"
         return noise_name(self.noise)
 
-    @property
-    def is_exact(self) -> bool:
-        return self.noise is None
-
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
         """Return the loss that the largest step allows, along edges or back along them."""
         if self.noise is None or self.step.l1 == 0:
@@ -194,9 +171,6 @@ class LinearPlan(Plan):
             return self.own_loss  # noise that is even, and made for how people move
         profiles = [(rise, fall) for fall, rise in self.step.profiles] if backward else self.step.profiles
         return self.noise.proven_loss(profiles, self.step.linf)
-
-    def noise_document(self) -> dict[str, Any] | None:
-        return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
         if self.noise is None:
@@ -212,7 +186,21 @@ class LinearPlan(Plan):
         return found
 
     def counted_tables(self) -> Iterator[CountedTable]:
-        return counted_tables(self)
+        """Yield the tables whose cells are measured one by one; none where noise depends on places."""
+        domain, spread = self.policy.domain, self.spread
+        names = self.query.tables(domain)
+        everybody = all(tally.where is None for tally in self.base.tallies(self.policy))
+        if self.base.tables(domain) != names or not isinstance(spread, Spread) or not everybody:
+            return
+        if not all(law.is_alike for law, _ in self.laws()):
+            return
+        start = 0
+        for number, table in enumerate(names):
+            shape = tuple(domain[name].size for name in table)
+            cells = slice(start, start + math.prod(shape))
+            groups = None if self.groups is None else self.groups[number]
+            yield CountedTable(table, shape, spread.laws, np.asarray(spread.which[cells]), groups)
+            start = cells.stop
 
     def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""

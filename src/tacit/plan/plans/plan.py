@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,19 +47,22 @@ class Plan(ABC):
     consistent: bool = field(default=False, kw_only=True)
     nonnegative: bool = field(default=False, kw_only=True)
 
-    if TYPE_CHECKING:  # fields of some kinds and properties of others
+    # `base`, `parts`, `answers` and `noise` are fields of some kinds and properties of others
 
-        @property
-        def base(self) -> Measured:
-            """What is counted: noise is added to these counts, or they are compared."""
+    @cached_property
+    def base(self) -> Measured:
+        """What is counted: noise is added to these counts, or they are compared."""
+        return self.query.counted
 
-        @property
-        def answers(self) -> int:
-            """How many answers there are, at most."""
+    if TYPE_CHECKING:
 
         @property
         def parts(self) -> tuple[Plan, ...]:
             """The plans whose bases are counted: this one, or those that it is made of."""
+
+        @property
+        def answers(self) -> int:
+            """How many answers there are, at most."""
 
         @property
         def noise(self) -> Law | None:
@@ -131,9 +135,9 @@ class Plan(ABC):
         return f"{self.mechanism}{',' if len(self.parts) == 1 else ';'} {self.strategy}"
 
     @property
-    @abstractmethod
     def is_exact(self) -> bool:
         """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
+        return self.noise is None
 
     def predictions(self) -> list[str]:
         """Return in words what can be expected beside the error of an answer, from public parameters alone."""
@@ -147,9 +151,9 @@ class Plan(ABC):
         """Return in words what an answer means beside its interval: this goes into certificates."""
         return []
 
-    @abstractmethod
     def noise_document(self) -> dict[str, Any] | None:
         """Return the laws of the noise as plain, exact data; None where there is none."""
+        return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise that is added to entries of the base, with those entries; none by default."""

@@ -56,13 +56,11 @@ from tacit.policy.policy import ABSENT, Policy
 
 if TYPE_CHECKING:
     from tacit.plan.measure.measured import Measured
-    from tacit.plan.question import Linear
     from tacit.plan.questions.true_records import TrueRecords
 
 NO_COIN: Final = "open"  # the line of what needs no coin
-_SPELLING: Final = (
-    "one case, days alone"  # of names (`rows/cells/row_names.py`): with another one, records have other coins
-)
+# how names are spelled (`rows/cells/row_names.py`): with another spelling, records have other coins
+_SPELLING: Final = "one case, days alone"
 
 
 @dataclass(frozen=True)
@@ -168,13 +166,7 @@ class RecordsPlan(Plan):
     # ---- what every plan has ----
 
     @property
-    def base(self) -> Linear:
-        """The cells that a shown record can be in."""
-        return self.query.counted
-
-    @property
     def parts(self) -> tuple[RecordsPlan, ...]:
-        """The plan itself: it has one part."""
         return (self,)
 
     @property
@@ -191,10 +183,6 @@ class RecordsPlan(Plan):
     def answers(self) -> int:
         """One table."""
         return 1
-
-    @property
-    def unit(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def rmse(self) -> float:
@@ -233,33 +221,22 @@ class RecordsPlan(Plan):
         return lines
 
     def predicted(self) -> dict[str, Any]:
-        return {
-            "shown_always": list(self.showing.public),
-            "coins": [
-                {
-                    "columns": list(rule.names),
-                    "epsilon": str(self.each),
-                    "share_shown": share_kept(self.each) if rule.tosses else 1.0,
-                }
-                for rule in self.showing.rules
-            ],
-        }
+        coin, kept = {"epsilon": str(self.each)}, share_kept(self.each)
+        rules = self.showing.rules
+        coins = [{"columns": list(one.names), **coin, "share_shown": kept if one.tosses else 1.0} for one in rules]
+        return {"shown_always": list(self.showing.public), "coins": coins}
 
     def terms(self) -> list[str]:
-        gap = "what is missing may be a secret, or lost to the coin"
+        if self.is_exact and self.query.key:
+            return ["every row is shown; a gap is a cell that held no value of its attribute"]
         if self.is_exact:
-            return [
-                "every row is shown; a gap is a cell that held no value of its attribute"
-                if self.query.key
-                else "every record of the rows that the domain keeps is shown"
-            ]
-        if self.query.key and self.is_whole:
-            unique = (
-                "records are shown as a whole, since a secret edge changes the key; that every record has one, and no "
-                "two the same, is taken as known: the promise is for edges between data sets of which that is true"
-            )
-            return [gap, unique]
-        return [gap]
+            return ["every record of the rows that the domain keeps is shown"]
+        unique = (
+            "records are shown as a whole, since a secret edge changes the key; that every record has one, and no two "
+            "the same, is taken as known: the promise is for edges between data sets of which that is true"
+        )
+        gap = "what is missing may be a secret, or lost to the coin"
+        return [gap, unique] if self.query.key and self.is_whole else [gap]
 
     def coin_terms(self, *, in_ledger: bool) -> list[str]:
         """Return in words what asking again costs: coins are remembered in a ledger, or else in one session."""
@@ -306,29 +283,24 @@ def plan_records(query: TrueRecords, policy: Policy, epsilon: Fraction) -> Recor
     _check_people(query, policy)
     _check_known(policy)
     _check_where(query, policy)
-    is_whole = not query.key or bool(_changed_key(query, policy))
+    is_whole = not query.key or bool(_changed(query.key, policy))
     found = showing(_hideable(query, policy, is_whole=is_whole), policy, keyed=not is_whole)
     return RecordsPlan(query, policy, epsilon, _no_step(*_reasons(query, policy, found)), _why(found), showing=found)
 
 
 def _check_where(query: TrueRecords, policy: Policy) -> None:
     """Refuse a predicate that a secret edge changes: who is picked would tell."""
-    if query.where is None:
-        return
-    names = sorted(query.where.columns() & policy.moved_attributes)
-    moved = next(((name, edge) for name in names if (edge := changing_edge(name, policy))), None)
-    if moved is not None and changes(query.where.compile(policy.domain), policy):
-        raise PlanError(
-            f"must not ask about {moved[0]}, which a secret edge changes ({moved[1]})",
-            key="true_records.where",
-            given=str(query.where),
-            fix="Ask about attributes that are no secret, or so that no edge changes who is picked.",
-        )
+    changed = {} if query.where is None else _changed(sorted(query.where.columns()), policy)
+    if query.where is not None and changed and changes(query.where.compile(policy.domain), policy):
+        name, edge = next(iter(changed.items()))
+        rule = f"must not ask about {name}, which a secret edge changes ({edge})"
+        fix = "Ask about attributes that are no secret, or so that no edge changes who is picked."
+        raise PlanError(rule, key="true_records.where", given=str(query.where), fix=fix)
 
 
-def _changed_key(query: TrueRecords, policy: Policy) -> dict[str, str]:
-    """Return the attributes of the key that a secret edge changes, each with one in words."""
-    moved = [name for name in query.key if name in policy.moved_attributes]
+def _changed(names: Sequence[str], policy: Policy) -> dict[str, str]:
+    """Return those of these attributes that a secret edge changes, each with one in words."""
+    moved = [name for name in names if name in policy.moved_attributes]
     return {name: edge for name in moved if (edge := changing_edge(name, policy))}
 
 
@@ -338,7 +310,7 @@ def _hideable(query: TrueRecords, policy: Policy, *, is_whole: bool) -> tuple[st
 
 
 def _check_key(query: TrueRecords, policy: Policy) -> None:
-    changed = _changed_key(query, policy)
+    changed = _changed(query.key, policy)
     owner = None if policy.person is None else owner_in(query.key, policy)
     if owner is not None and owner in changed:
         raise PlanError(
@@ -349,19 +321,14 @@ def _check_key(query: TrueRecords, policy: Policy) -> None:
             "secret (`values`, or `attributes` with `where`).",
         )
     if query.key and not changed and tells_presence(policy):
-        raise PlanError(
-            f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT)})",
-            key="true_records.key",
-            given=list(query.key),
-            fix="Leave the key out, or let the policy say that presence is public.",
-        )
+        rule = f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT)})"
+        fix = "Leave the key out, or let the policy say that presence is public."
+        raise PlanError(rule, key="true_records.key", given=list(query.key), fix=fix)
 
 
 def _check_people(query: TrueRecords, policy: Policy) -> None:
     """Refuse people with several rows, unless the key says whose row it is."""
-    if policy.person is None:
-        return
-    if owner_in(query.key, policy) is None:
+    if policy.person is not None and owner_in(query.key, policy) is None:
         raise PlanError(
             f"must name {policy.person}, which says whose row it is: which rows of a person count is otherwise up to "
             "what is in them",
@@ -386,12 +353,8 @@ def _check_naming(query: TrueRecords, policy: Policy) -> None:
         for column in attribute.read_from(name, policy.item):
             is_named = column in query.key and column not in policy.domain
             if is_named and name in policy.moved_attributes and (edge := changing_edge(name, policy)):
-                raise PlanError(
-                    f"must be public, and {name} is read from it, which a secret edge changes ({edge})",
-                    key="true_records.key",
-                    given=column,
-                    fix="Name another column.",
-                )
+                rule = f"must be public, and {name} is read from it, which a secret edge changes ({edge})"
+                raise PlanError(rule, key="true_records.key", given=column, fix="Name another column.")
 
 
 def _read_alike(told: Sequence[str], policy: Policy) -> list[str]:
@@ -406,19 +369,15 @@ def _check_known(policy: Policy) -> None:
     """Refuse knowledge that couples people: somebody else's record would tell about a hidden one."""
     for fact in touched_facts(policy):
         edge = edge_that_changes(fact, policy)
-        raise PlanError(
-            f"couples people, and no bound is proved for true records{f' ({edge} changes it)' if edge else ''}",
-            key="what is known",
-            given=fact.words(),
-            fix="Release counts, or choose secrets that leave what is known alone.",
-        )
+        rule = f"couples people, and no bound is proved for true records{f' ({edge} changes it)' if edge else ''}"
+        fix = "Release counts, or choose secrets that leave what is known alone."
+        raise PlanError(rule, key="what is known", given=fact.words(), fix=fix)
 
 
 def _reasons(query: TrueRecords, policy: Policy, found: Showing) -> list[str]:
     reasons = [f"{in_words(found.public)}: no secret edge changes it"] if found.public else []
     for rule in found.rules:
-        edge = next((edge for edge in (changing_edge(name, policy) for name in rule.names) if edge), "")
-        example = f", for instance {edge}" if edge else ""
+        example = next((f", for instance {edge}" for edge in _changed(rule.names, policy).values()), "")
         reasons.append(f"{in_words(rule.names)}: never shown where a chain of secret edges changes it{example}")
     return reasons
 
@@ -426,8 +385,6 @@ def _reasons(query: TrueRecords, policy: Policy, found: Showing) -> list[str]:
 def _why(found: Showing) -> str:
     if not any(rule.tosses for rule in found.rules):
         return "no secret edge leads from a record that is hidden to one that is shown: no coin is needed"
-    many = found.together
-    each = (
-        "its coin has all of epsilon" if many == 1 else f"{many} coins share epsilon, since one edge may tell them all"
-    )
+    many = f"{found.together} coins share epsilon, since one edge may tell them all"
+    each = "its coin has all of epsilon" if found.together == 1 else many
     return f"a gap must be as likely where nothing is a secret, up to exp(epsilon): {each}"

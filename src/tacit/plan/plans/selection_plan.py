@@ -40,7 +40,6 @@ from tacit.plan.plans.plan import Plan
 from tacit.plan.sensitivity.steps import LargestStep
 
 if TYPE_CHECKING:
-    from tacit.plan.question import Linear
     from tacit.plan.questions.selections import Selection
 
 
@@ -54,28 +53,8 @@ class SelectionPlan(Plan):
     query: Selection
 
     @property
-    def base(self) -> Linear:
-        """The counts that are looked at."""
-        return self.query.counted
-
-    @property
     def parts(self) -> tuple[SelectionPlan, ...]:
-        """The plan itself: it has one part."""
         return (self,)
-
-    @property
-    def is_exact(self) -> bool:
-        return self.step.l1 == 0
-
-    @property
-    @abstractmethod
-    def noise(self) -> Law | None:
-        """The law of the noise in the released numbers; None where they are exact."""
-
-    @property
-    @abstractmethod
-    def answers(self) -> int:
-        """How many answers there are, at most."""
 
     @property
     def rmse(self) -> float:
@@ -98,9 +77,9 @@ class SelectionPlan(Plan):
         return 1 if law is None else math.ceil(8 * math.sqrt(law.variance()))
 
     @property
-    @abstractmethod
     def deciding(self) -> Law | None:
-        """The noise that the choice is made with; None where there is none of its own."""
+        """The noise that the choice is made with; None by default, where there is none of its own."""
+        return None
 
     @abstractmethod
     def telling_others(self, moves: Bools) -> Ints:

@@ -57,12 +57,7 @@ from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise, noise_for
 from tacit.plan.plans.plan import noise_name
-from tacit.plan.plans.selection_plan import (
-    SelectionPlan,
-    fill_up,
-    measured_log_probability,
-    shift,
-)
+from tacit.plan.plans.selection_plan import SelectionPlan, fill_up, measured_log_probability, shift
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
@@ -148,15 +143,11 @@ class BelowPlan(ThresholdPlan):
     """How one count will be compared with a threshold."""
 
     query: Below
-    law: Law | None
+    noise: Law | None
 
     @property
     def thresholds(self) -> Ints:
         return np.array([self.query.threshold])
-
-    @property
-    def noise(self) -> Law | None:
-        return self.law
 
     @property
     def answers(self) -> int:
@@ -164,7 +155,7 @@ class BelowPlan(ThresholdPlan):
 
     @property
     def mechanism(self) -> str:
-        return "exact" if self.law is None else f"{noise_name(self.law)}, compared with the threshold"
+        return "exact" if self.noise is None else f"{noise_name(self.noise)}, compared with the threshold"
 
     def chance(self, gap: int) -> float:
         """Return the probability of the certain verdict if so many people would have to change before it were wrong.
@@ -172,12 +163,12 @@ class BelowPlan(ThresholdPlan):
         A count of threshold - gap is then called below. Where counts only rise, a count of threshold - 1 + gap is
         called above; where they do both, this is the probability that a count of threshold - gap is called below.
         """
-        if self.law is None:
+        if self.noise is None:
             return 1.0
-        return float(self.law.survival(-gap) if self.step.monotone == "rising" else self.law.cdf(gap - 1))
+        return float(self.noise.survival(-gap) if self.step.monotone == "rising" else self.noise.cdf(gap - 1))
 
     def predictions(self) -> list[str]:
-        if self.law is None:
+        if self.noise is None:
             return []
         rising = self.step.monotone == "rising"
         word, side = (self.words.above, "over") if rising else (self.words.below, "under")
@@ -191,18 +182,15 @@ class BelowPlan(ThresholdPlan):
     def terms(self) -> list[str]:
         return [self.words.meaning()]
 
-    def noise_document(self) -> dict[str, Any] | None:
-        return None if self.law is None else self.law.document()
-
     def hides(self, noisy: int) -> bool:
         """Say whether a noisy count is kept back because the verdict is certain, and free, without it."""
-        if self.law is None or self.step.monotone is None:
+        if self.noise is None or self.step.monotone is None:
             return False
         return (noisy >= self.query.threshold) == (self.step.monotone == "rising")
 
     def draw(self, counts: Ints) -> int | None:
         """Return the noisy count, or None where the certain verdict stands alone."""
-        noisy = int(counts[0]) + (sample(self.law) if self.law is not None else 0)
+        noisy = int(counts[0]) + (sample(self.noise) if self.noise is not None else 0)
         return None if self.hides(noisy) else noisy
 
     def log_probability(self, counts: Sequence[int], output: int | None) -> float:
@@ -212,15 +200,11 @@ class BelowPlan(ThresholdPlan):
         """
         (true,), threshold = counts, self.query.threshold
         if output is not None:
-            return -math.inf if self.hides(output) else measured_log_probability(self.law, [true], [output])
-        if self.law is None or self.step.monotone is None:
+            return -math.inf if self.hides(output) else measured_log_probability(self.noise, [true], [output])
+        if self.noise is None or self.step.monotone is None:
             return -math.inf
         at = threshold - 1 - int(true)
-        return _log(self.law.survival(at) if self.step.monotone == "rising" else self.law.cdf(at))
-
-    @property
-    def deciding(self) -> None:
-        """None: the count that is compared is the one that is measured."""
+        return _log(self.noise.survival(at) if self.step.monotone == "rising" else self.noise.cdf(at))
 
     def telling_others(self, moves: Bools) -> Ints:
         return np.full(len(moves), self.query.threshold - 1)

@@ -46,11 +46,7 @@ from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import noise_for
 from tacit.plan.plans.plan import noise_name
-from tacit.plan.plans.selection_plan import (
-    SelectionPlan,
-    measured_log_probability,
-    selecting_noise,
-)
+from tacit.plan.plans.selection_plan import SelectionPlan, measured_log_probability, selecting_noise
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 

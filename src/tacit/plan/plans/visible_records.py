@@ -161,17 +161,13 @@ def shown(rule: Rule, marks: Marks, coins: Callable[[int], Bools]) -> Bools:
     return np.asarray((marks == OPEN) | ((marks == COIN) & kept))
 
 
-def showing(columns: Sequence[str], policy: Policy, *, keyed: bool) -> Showing:
+@lru_cache(maxsize=64)
+def showing(columns: tuple[str, ...], policy: Policy, *, keyed: bool) -> Showing:
     """Return what may be shown: each column by itself where a public key names the row, else all of them at once.
 
     Raises:
         PlanError: If no record may show a column, with an edge that forbids it.
     """
-    return _showing(tuple(columns), policy, keyed)
-
-
-@lru_cache(maxsize=64)
-def _showing(columns: tuple[str, ...], policy: Policy, keyed: bool) -> Showing:  # noqa: FBT001
     edges = _edges_of(policy)
     gone, joins = edges.absent(policy.absences) if not keyed else (edges.nobody(), False)
     hidden = {name: edges.closed(edges.changing(name) | gone) for name in columns}
@@ -225,17 +221,14 @@ def _nothing_to_show(names: Sequence[str], policy: Policy, edges: _Edges, *, key
     edge = next((found for found in map(edges.witness, names) if found), "")
     if not edge and not keyed:
         record = edges.leaver(policy.absences)
-        edge = "" if record is None else f"{record_words(policy.domain, record)} -> {_absent(policy)}"
+        sides = [] if record is None else [record_words(policy.domain, side) for side in (record, ABSENT)]
+        edge = " -> ".join(sides)
     return PlanError(
         f"has no record that may be shown: a chain of secret edges leads from each to another value ({edge})",
         key=f"true_records: {', '.join(names)}",
         fix="Leave the column out, or let the policy say whose value is no secret: records(where), or `where` beside "
         "a family.",
     )
-
-
-def _absent(policy: Policy) -> str:
-    return record_words(policy.domain, ABSENT)
 
 
 class _Edges:
@@ -256,11 +249,9 @@ class _Edges:
         self._shape = tuple(len(parts) for parts in self._classes)
         many = math.prod(self._shape)
         if many > MOST_CLASSES or many * max(1, len(shapes)) > MOST_WORK:
-            raise PlanError(
-                f"tells more than {MOST_CLASSES:,} classes of records apart, or has too many edges for them",
-                key="true_records: policy",
-                fix="Declare fewer attributes, or write its secrets with fewer values.",
-            )
+            rule = f"tells more than {MOST_CLASSES:,} classes of records apart, or has too many edges for them"
+            fix = "Declare fewer attributes, or write its secrets with fewer values."
+            raise PlanError(rule, key="true_records: policy", fix=fix)
         self._moves = [_ClassMoves(shape, self._axes, self._classes) for shape in shapes]
 
     def nobody(self) -> Bools:

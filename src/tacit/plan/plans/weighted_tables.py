@@ -130,11 +130,7 @@ def table_changes(query: Marginals, policy: Policy) -> list[tuple[int, ...]]:
     if largest_step(Count(query.where), policy).l1 > 0:
         found.add((1,) * len(query.sets))
     found.discard((0,) * len(query.sets))
-    return [row for row in sorted(found) if not any(row != other and _covers(other, row) for other in found)]
-
-
-def _covers(row: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return all(a >= b for a, b in zip(row, other, strict=True))
+    return [row for row in sorted(found) if not any(row != other and np.all(np.array(other) >= row) for other in found)]
 
 
 def scales_for(changes: Sequence[tuple[int, ...]], weights: Sequence[float], epsilon: Fraction) -> list[Fraction]:

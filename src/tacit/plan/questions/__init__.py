@@ -48,36 +48,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     BELOW,
 )
 
-__all__ = [
-    "QUESTIONS",
-    "Above",
-    "Below",
-    "Clusters",
-    "Count",
-    "Cumulative",
-    "Marginals",
-    "Mean",
-    "Quantiles",
-    "Ranges",
-    "Rectangles",
-    "TopK",
-    "Total",
-    "TrueRecords",
-    "Variance",
-    "above",
-    "below",
-    "clusters",
-    "count",
-    "cumulative",
-    "histogram",
-    "marginals",
-    "mean",
-    "median",
-    "quantiles",
-    "ranges",
-    "rectangles",
-    "top_k",
-    "total",
-    "true_records",
-    "variance",
-]
+__all__ = ["QUESTIONS", "Above", "Below", "Clusters", "Count", "Cumulative", "Marginals", "Mean", "Quantiles"]
+__all__ += ["Ranges", "Rectangles", "TopK", "Total", "TrueRecords", "Variance"]
+__all__ += ["above", "below", "clusters", "count", "cumulative", "histogram", "marginals", "mean", "median"]
+__all__ += ["quantiles", "ranges", "rectangles", "top_k", "total", "true_records", "variance"]

@@ -40,13 +40,7 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
 from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
-from tacit.plan.question import (
-    attribute_of,
-    check_names,
-    in_words,
-    read_where,
-    suffix,
-)
+from tacit.plan.question import attribute_of, check_different, check_names, check_one_row, in_words, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.policy.attributes.attribute import Value
@@ -102,18 +96,11 @@ class Clusters(Derived):
                     given=name,
                     fix="Only between numbers there are distances. Ask for a `histogram`.",
                 )
-        if len(set(self.names)) < len(self.names):
-            raise PlanError(
-                "must name different attributes", key=self.keyword, given=list(self.names), fix="Remove one."
-            )
+        check_different(self.names, self.keyword)
         cells = self.counted.size(domain)
         if self.k > cells:
-            raise PlanError(
-                f"must be at most {cells:,}, the number of different places",
-                key="clusters.k",
-                given=self.k,
-                fix="Lower it.",
-            )
+            rule = f"must be at most {cells:,}, the number of different places"
+            raise PlanError(rule, key="clusters.k", given=self.k, fix="Lower it.")
         super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
@@ -172,13 +159,7 @@ class Clusters(Derived):
         return self._parts(policy, epsilon, policy.known_people)
 
     def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[LinearPlan, LinearPlan]:
-        if policy.per_person > 1:
-            raise PlanError(
-                "must be about one row of each person, since everybody is in one place",
-                key=self.keyword,
-                given=f"per_person={policy.per_person}",
-                fix="Keep one row per person.",
-            )
+        check_one_row(policy, self.keyword, "everybody is in one place")
         total: Any = Count(self.where)
         counted: LinearPlan = total.plan(policy, epsilon)
         share = Fraction(0) if counted.is_exact else Fraction(1, FOR_PEOPLE)
@@ -302,13 +283,12 @@ class ClustersPlan(DerivedPlan):
         return self.query.counted, self.parts[1].base
 
     @property
-    def assumption(self) -> str:
-        return f"{self.people:,.0f} people"
+    def has_error(self) -> bool:
+        """Yes: cells without noise are coarse as well."""
+        return True
 
     def predictions(self) -> list[str]:
-        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
-        found = [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
-        return [*found, *self.stages()]
+        return [*super().predictions(), *self.stages()]
 
     def stages(self) -> list[str]:
         """Return in words what is measured one after the other, and what each costs."""
@@ -337,22 +317,12 @@ class ClustersPlan(DerivedPlan):
         found = super().noise_document()
         if found is None or self.look is None:
             return found
-        rest = self.parts[0].epsilon - self.look.epsilon
-        then = {"epsilon": str(rest), "law": "what the cells need that are counted"}
-        return {
-            **found,
-            "look": {"epsilon": str(self.look.epsilon), **(self.look.noise_document() or {})},
-            "zoom": then,
-        }
+        look = {"epsilon": str(self.look.epsilon), **(self.look.noise_document() or {})}
+        rest = str(self.parts[0].epsilon - self.look.epsilon)
+        return {**found, "look": look, "zoom": {"epsilon": rest, "law": "what the cells need that are counted"}}
 
     def terms(self) -> list[str]:
         return [*super().terms(), *self.stages()]
-
-    @property
-    def rmse(self) -> float:
-        """The expected root of what is added to the mean squared distance; cells without noise are coarse as well."""
-        low, high = self.query.range(self.policy.domain)
-        return min(self.query.expected_error(self.parts, self.people), high - low)
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,7 @@ from tacit.plan.question import (
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import (
-    ATTRIBUTES,
-    IN_A_HISTOGRAM,
-    WHERE,
-    Question,
-    first_attribute,
-    first_predicate,
-)
+from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, WHERE, Question, first_attribute, first_predicate
 from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
 from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, everybody
 from tacit.policy.attributes.attribute import Value
@@ -234,12 +227,8 @@ class MarginalsOf(Query):
         for name in names:
             attribute_of(domain, name, self.keyword)
         if self.ways > len(names):
-            raise PlanError(
-                f"must be at most {len(names)}, the number of attributes",
-                key="marginals.ways",
-                given=self.ways,
-                fix="Lower it or name more attributes.",
-            )
+            rule = f"must be at most {len(names)}, the number of attributes"
+            raise PlanError(rule, key="marginals.ways", given=self.ways, fix="Lower it or name more attributes.")
         _check_ways(names, self.ways, domain)
         found = Marginals(tuple(itertools.combinations(names, self.ways)), self.where, self.ways)
         found.check(domain)
@@ -300,24 +289,17 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
     """Refuse more histograms, or more cells in all of them, than can be released, before any is listed."""
     many = math.comb(len(names), ways)
     if many > MOST_SETS:
-        raise PlanError(
-            f"must make at most {MOST_SETS:,} histograms",
-            key="marginals.ways",
-            given=ways,
-            fix=f"{len(names)} attributes have {many:,} sets of {ways}: lower it, or name fewer attributes.",
-        )
+        fix = f"{len(names)} attributes have {many:,} sets of {ways}: lower it, or name fewer attributes."
+        raise PlanError(f"must make at most {MOST_SETS:,} histograms", key="marginals.ways", given=ways, fix=fix)
     # the sum over all sets of the product of their sizes, one attribute after the other
     cells = [1, *[0] * ways]
     for name in names:
         for taken in range(ways, 0, -1):
             cells[taken] += cells[taken - 1] * domain[name].cells
     if cells[ways] > LARGEST_RELEASE:
-        raise PlanError(
-            f"must have at most {LARGEST_RELEASE:,} answers in all",
-            key="marginals.ways",
-            given=ways,
-            fix=f"All sets of {ways} have {cells[ways]:,} cells: lower it, or name fewer attributes.",
-        )
+        rule = f"must have at most {LARGEST_RELEASE:,} answers in all"
+        fix = f"All sets of {ways} have {cells[ways]:,} cells: lower it, or name fewer attributes."
+        raise PlanError(rule, key="marginals.ways", given=ways, fix=fix)
 
 
 def _every_plain(policy: Policy) -> MarginalsOf | Marginals:

@@ -18,14 +18,7 @@ from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.error_laws import LineErrors, NoisyCounts, Runs
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Strategy, Tally
-from tacit.plan.question import (
-    LARGEST_RELEASE,
-    Linear,
-    attribute_of,
-    position,
-    read_where,
-    suffix,
-)
+from tacit.plan.question import LARGEST_RELEASE, Linear, attribute_of, position, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.sensitivity.moves import exact_cumulative
@@ -105,12 +98,9 @@ def check_ordered(domain: Domain, name: str, keyword: str) -> None:
 
 def refuse_several_rows(measured: Measured, policy: Policy) -> None:
     """Refuse people who own several rows: counted once in each cell, they count several times in sums of cells."""
-    raise PlanError(
-        "has no proven step where a person owns several rows",
-        key=str(measured),
-        given=f"per_person={policy.per_person}",
-        fix="Keep one row per person, or ask for a histogram.",
-    )
+    rule = "has no proven step where a person owns several rows"
+    fix = "Keep one row per person, or ask for a histogram."
+    raise PlanError(rule, key=str(measured), given=f"per_person={policy.per_person}", fix=fix)
 
 
 @dataclass(frozen=True)

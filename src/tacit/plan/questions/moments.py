@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
-from tacit.errors import PlanError
 from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import Linear, read_where, suffix
+from tacit.plan.question import Linear, check_one_row, read_where
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.total import Numbers, Summed, Total, as_sums, by_words, check_products, read_by
@@ -72,16 +71,6 @@ class Moment(Summed, Derived):
         """Return the counts of the same people."""
         return Marginals((self.by,), self.where) if self.by else Count(self.where)
 
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
-        if policy.per_person > 1:
-            raise PlanError(
-                "must be about one row of each person, since people are counted once and every row is added up",
-                key=self.keyword,
-                given=f"per_person={policy.per_person}",
-                fix=f"Keep one row per person. {self.several_rows}".rstrip(),
-            )
-
     @abstractmethod
     def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
         """Return the questions that it is made of, the counts last."""
@@ -101,7 +90,7 @@ class Moment(Summed, Derived):
         self.measured_for(policy.domain)[0].check_size(policy.domain)
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        self.check_rows_of_one(policy)
+        check_one_row(policy, self.keyword, "people are counted once and every row is added up", self.several_rows)
         measured = self.measured_for(policy.domain)
         shares = self.shares([one.plan(policy, epsilon) for one in measured])
         return tuple(one.plan(policy, epsilon * share) for one, share in zip(measured, shares, strict=True))
@@ -271,8 +260,7 @@ class Squares(Total):
         return SquareResponse(self.numbers(domain), line.size, cells=self.by, line=line)
 
     def __str__(self) -> str:
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"squares({self.name}{by}{suffix(self.where)})"
+        return self.written("squares", self.name)
 
 
 @dataclass(frozen=True)

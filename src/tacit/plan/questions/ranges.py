@@ -144,11 +144,8 @@ class Ranges(OnALine):
         super().check_size(domain)
         values = domain[self.name].size
         if values > LARGEST_RELEASE:
-            raise PlanError(
-                f"has {values:,} values, more than {LARGEST_RELEASE:,}",
-                key=self.name,
-                fix="Ask for counts with `where`, or declare a coarser step.",
-            )
+            rule = f"has {values:,} values, more than {LARGEST_RELEASE:,}"
+            raise PlanError(rule, key=self.name, fix="Ask for counts with `where`, or declare a coarser step.")
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
         # all ranges are read off a line in any case, so that a record can tell each of them

@@ -62,19 +62,12 @@ class Rectangles(Linear):
             (name,) = self.names
             attribute = attribute_of(domain, name, self.keyword)
             if attribute.measured != "places":
-                raise PlanError(
-                    "must name two ordered attributes, or a grid",
-                    key=self.keyword,
-                    given=name,
-                    fix="Name the second, or ask for `ranges`.",
-                )
+                rule = "must name two ordered attributes, or a grid"
+                raise PlanError(rule, key=self.keyword, given=name, fix="Name the second, or ask for `ranges`.")
         elif len(self.names) != 2 or self.names[0] == self.names[1]:
-            raise PlanError(
-                "must name two different ordered attributes, or a grid",
-                key=self.keyword,
-                given=list(self.names),
-                fix="For instance rectangles('age', 'income', 'all').",
-            )
+            rule = "must name two different ordered attributes, or a grid"
+            fix = "For instance rectangles('age', 'income', 'all')."
+            raise PlanError(rule, key=self.keyword, given=list(self.names), fix=fix)
         else:
             for name in self.names:
                 check_ordered(domain, name, self.keyword)
@@ -234,12 +227,8 @@ def in_rectangles(cells: Any, ends: Ints) -> Any:
 
 def _place(end: Any, size: int, name: str) -> int:
     if isinstance(end, bool) or not isinstance(end, int | np.integer) or not 0 <= end < size:
-        raise PlanError(
-            f"must be a row or column of {name}, from 0 to {size - 1}",
-            key="rectangles",
-            given=end,
-            fix="Write [row_low, row_high, column_low, column_high].",
-        )
+        rule = f"must be a row or column of {name}, from 0 to {size - 1}"
+        raise PlanError(rule, key="rectangles", given=end, fix="Write [row_low, row_high, column_low, column_high].")
     return int(end)
 
 
@@ -255,12 +244,8 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
         raise PlanError("must end with 'all' or a list", key="rectangles", given=ends, fix=fix)
     check_names(names, "rectangles")
     if not names or names == [""]:
-        raise PlanError(
-            "must name two ordered attributes, or a grid",
-            key="rectangles",
-            given=[],
-            fix="For instance rectangles('age', 'income', 'all').",
-        )
+        rule = "must name two ordered attributes, or a grid"
+        raise PlanError(rule, key="rectangles", given=[], fix="For instance rectangles('age', 'income', 'all').")
     listed = read_ends(ends, "rectangles", _ENDS, _WRITE)
     return Rectangles(
         tuple(names), None if listed is None else tuple((a, b, c, d) for a, b, c, d in listed), read_where(where)
@@ -275,11 +260,8 @@ def _example(policy: Policy) -> Rectangles:
             return Rectangles((name,))
     ordered = [name for name in moved if has_order(policy.domain[name])]
     if len(ordered) < 2:
-        raise PlanError(
-            "has no two attributes that rectangles can be asked about",
-            key="policy",
-            fix="Ask another kind of question.",
-        )
+        rule = "has no two attributes that rectangles can be asked about"
+        raise PlanError(rule, key="policy", fix="Ask another kind of question.")
     return Rectangles((ordered[0], ordered[1]))
 
 

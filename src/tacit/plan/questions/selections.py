@@ -8,7 +8,6 @@ question, `counted`, whose steps along secret edges decide on the noise (`plan/p
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -46,8 +45,12 @@ class Selection(Query):
 
 @dataclass(frozen=True)
 class SelectionOfOne(Selection):
-    """A selection among the items of a set, or among the values of another attribute."""
+    """A selection among the items of a set, or among the values of another attribute.
 
+    `bounded` names what must not exceed how many these are.
+    """
+
+    bounded: ClassVar[str]
     where: Where | None
     name: str
 
@@ -66,38 +69,24 @@ class SelectionOfOne(Selection):
             raise (refusal.retold(PlanError, key=self.keyword) if refusal.key == "histogram" else refusal) from None
         many = self.candidates(domain)
         if many > LARGEST_RELEASE:
-            raise PlanError(
-                f"has {many:,} values, more than {LARGEST_RELEASE:,}",
-                key=f"{self.keyword}: {self.name}",
-                fix="Declare fewer values, or a coarser step.",
-            )
-        key, most = self._bound
+            rule = f"has {many:,} values, more than {LARGEST_RELEASE:,}"
+            raise PlanError(rule, key=f"{self.keyword}: {self.name}", fix="Declare fewer values, or a coarser step.")
+        most = getattr(self, self.bounded)
         if most > many:
-            raise PlanError(
-                f"must be from 1 to {many:,}, the number of {self.kind(domain)} of {self.name}",
-                key=f"{self.keyword}.{key}",
-                given=most,
-                fix="Lower it.",
-            )
+            rule = f"must be from 1 to {many:,}, the number of {self.kind(domain)} of {self.name}"
+            raise PlanError(rule, key=f"{self.keyword}.{self.bounded}", given=most, fix="Lower it.")
 
     def kind(self, domain: Domain) -> str:
         """Return what is chosen among, in words."""
         return "items" if domain[self.name].is_set else "values"
 
-    @property
-    @abstractmethod
-    def _bound(self) -> tuple[str, int]:
-        """The name and the value of what must not exceed the number of candidates."""
-
 
 def predicate_for(predicate: Where | str | None, item: Any, *, keyword: str) -> Where:
     """Return the predicate that somebody wrote, or the one that asks for an item of a set."""
     if (predicate is None) == (item is None):
-        raise PlanError(
-            "must have a predicate or an item, and not both" if item is not None else "must say whom to count",
-            key=keyword,
-            fix=f"For instance {keyword}('age < 18', 5), or {keyword}(item=('clicked', 17), threshold=5).",
-        )
+        rule = "must have a predicate or an item, and not both" if item is not None else "must say whom to count"
+        fix = f"For instance {keyword}('age < 18', 5), or {keyword}(item=('clicked', 17), threshold=5)."
+        raise PlanError(rule, key=keyword, fix=fix)
     if predicate is not None:
         return where(predicate)
     if not isinstance(item, tuple | list) or len(item) != 2 or not isinstance(item[0], str):
@@ -202,10 +191,7 @@ class Above(SelectionOfOne):
     at_most: int
     values: bool = True
     keyword: ClassVar[str] = "above"
-
-    @property
-    def _bound(self) -> tuple[str, int]:
-        return "at_most", self.at_most
+    bounded: ClassVar[str] = "at_most"
 
     def words(self, domain: Domain) -> str:
         kind = self.kind(domain).capitalize()
@@ -219,12 +205,9 @@ class Above(SelectionOfOne):
         super().check(domain)
         many = self.candidates(domain)
         if isinstance(self.threshold, tuple) and len(self.threshold) != many:
-            raise PlanError(
-                f"must be one number, or {many:,}: one for each of the {self.kind(domain)} of {self.name}",
-                key="above.threshold",
-                given=f"{len(self.threshold):,} numbers",
-                fix="Write them in the order of the domain.",
-            )
+            rule = f"must be one number, or {many:,}: one for each of the {self.kind(domain)} of {self.name}"
+            given = f"{len(self.threshold):,} numbers"
+            raise PlanError(rule, key="above.threshold", given=given, fix="Write them in the order of the domain.")
 
     def thresholds(self, many: int) -> Ints:
         """Return the threshold of each of so many items."""
@@ -239,14 +222,9 @@ class Above(SelectionOfOne):
         return {"attribute": self.name, "threshold": threshold, "at_most": self.at_most, **values}
 
     def __str__(self) -> str:
-        return f"above({self.name}, {self.threshold_words}, at most {self.at_most}{suffix(self.where)})"
-
-    @property
-    def threshold_words(self) -> str:
-        """The threshold, or between which numbers the thresholds lie."""
-        if isinstance(self.threshold, int):
-            return str(self.threshold)
-        return f"{min(self.threshold)} to {max(self.threshold)}"
+        each = self.threshold
+        said = str(each) if isinstance(each, int) else f"{min(each)} to {max(each)}"
+        return f"above({self.name}, {said}, at most {self.at_most}{suffix(self.where)})"
 
 
 def above(
@@ -316,10 +294,7 @@ class TopK(SelectionOfOne):
 
     k: int
     keyword: ClassVar[str] = "top_k"
-
-    @property
-    def _bound(self) -> tuple[str, int]:
-        return "k", self.k
+    bounded: ClassVar[str] = "k"
 
     def words(self, domain: Domain) -> str:
         return f"The {self.k:,} most frequent {self.kind(domain)} of {self.name}"

@@ -26,6 +26,7 @@ from tacit.plan.question import (
     Query,
     attribute_of,
     cell_of,
+    check_different,
     check_names,
     in_words,
     position,
@@ -90,9 +91,13 @@ class Summed(Query):
     def unit_words(self, domain: Domain) -> str:
         return self.name
 
-    def __str__(self) -> str:
+    def written(self, word: str, what: str) -> str:
+        """Return the question in a line."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"{self.keyword}({self.name}{by}{suffix(self.where)})"
+        return f"{word}({what}{by}{suffix(self.where)})"
+
+    def __str__(self) -> str:
+        return self.written(self.keyword, self.name)
 
 
 @dataclass(frozen=True)
@@ -191,9 +196,7 @@ class Total(Summed, Linear):
         return Numbers.of(domain[self.name], self.origin)
 
     def __str__(self) -> str:
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        times = "" if self.weight is None else f" times {self.weight}"
-        return f"{self.keyword}({self.name}{times}{by}{suffix(self.where)})"
+        return self.written(self.keyword, self.name if self.weight is None else f"{self.name} times {self.weight}")
 
 
 @dataclass(frozen=True)
@@ -251,12 +254,9 @@ def check_products(cells: int, largest: int, key: str, split: str, factor: str |
             else "Declare a coarser step, or ask for fewer cells.",
         )
     if largest > LARGEST_PRODUCT:
-        raise PlanError(
-            f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}",
-            key=key,
-            given=factor or split,
-            fix=f"Declare a coarser step or narrower ends{' for one of the two' if factor else ''}.",
-        )
+        rule = f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}"
+        fix = f"Declare a coarser step or narrower ends{' for one of the two' if factor else ''}."
+        raise PlanError(rule, key=key, given=factor or split, fix=fix)
 
 
 def _largest(attribute: Any) -> int:
@@ -289,21 +289,12 @@ def check_summed(domain: Domain, name: str, by: tuple[str, ...], keyword: str) -
         raise PlanError("must be declared as integers or decimals", key=keyword, given=name, fix="Count it instead.")
     for other in by:
         if attribute_of(domain, other, f"{keyword}.by").is_set:
-            raise PlanError(
-                "must not be a set of items, since a person is in several of its cells",
-                key=f"{keyword}.by",
-                given=other,
-                fix="Use `where`, one release for each item.",
-            )
+            rule = "must not be a set of items, since a person is in several of its cells"
+            raise PlanError(rule, key=f"{keyword}.by", given=other, fix="Use `where`, one release for each item.")
     if name in by:
-        raise PlanError(
-            "must not be what is added up, since all are alike in such a cell",
-            key=f"{keyword}.by",
-            given=name,
-            fix=f"Ask for histogram({name!r}).",
-        )
-    if len(set(by)) < len(by):
-        raise PlanError("must name different attributes", key=f"{keyword}.by", given=list(by), fix="Remove one.")
+        rule = "must not be what is added up, since all are alike in such a cell"
+        raise PlanError(rule, key=f"{keyword}.by", given=name, fix=f"Ask for histogram({name!r}).")
+    check_different(by, f"{keyword}.by")
 
 
 def check_weight(domain: Domain, name: str, by: tuple[str, ...], weight: str) -> None:
@@ -312,12 +303,8 @@ def check_weight(domain: Domain, name: str, by: tuple[str, ...], weight: str) ->
     if not can_be_added_up(attribute_of(domain, weight, key)):
         raise PlanError("must be declared as integers or decimals", key=key, given=weight, fix="Name another one.")
     if weight == name or weight in by:
-        raise PlanError(
-            "must be another attribute than what is added up and what people are split by",
-            key=key,
-            given=weight,
-            fix="Name another one.",
-        )
+        rule = "must be another attribute than what is added up and what people are split by"
+        raise PlanError(rule, key=key, given=weight, fix="Name another one.")
 
 
 def by_words(by: tuple[str, ...]) -> str:

@@ -3,10 +3,9 @@
 With a `key` that is public, there is a row for each key, and each other column of it is shown or missing. Without one,
 or where a secret edge changes the key, records are shown as a whole or leave nothing. What may be shown is derived from
 the policy (`plan/plans/visible_records.py`); a coin hides some of the rest, so that a gap does not give away what is
-hidden. With a
-key the coin of a record is remembered: the same question has the same answer, and costs nothing again; a larger epsilon
-shows more, and costs the difference. Without a key nothing tells a record from others like it, so every asking tosses
-anew, and costs all of it again.
+hidden. With a key the coin of a record is remembered: the same question has the same answer, and costs nothing again; a
+larger epsilon shows more, and costs the difference. Without a key nothing tells a record from others like it, so every
+time somebody asks, coins are tossed anew and all of epsilon is paid again.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.records import RecordsPlan, plan_records
-from tacit.plan.question import Query, attribute_of, in_words, read_where, suffix
+from tacit.plan.question import Query, attribute_of, check_different, in_words, read_where, suffix
 from tacit.plan.question_keys import WHERE, Question, first_attribute, names_of
 from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import Domain
@@ -60,28 +59,19 @@ class TrueRecords(Query):
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have, and keys that cannot be numbered."""
         for key, names in (("columns", self.columns), ("key", self.key)):
-            if len(set(names)) < len(names):
-                raise PlanError(
-                    "must name different attributes", key=f"true_records.{key}", given=list(names), fix="Remove one."
-                )
+            check_different(names, f"true_records.{key}")
             for name in names:
                 if name in self.key and name not in domain:
                     continue  # a column that names rows, and is no part of a record
                 if attribute_of(domain, name, f"true_records.{key}").is_set:
-                    raise PlanError(
-                        "must have one value for each record",
-                        key=f"true_records.{key}",
-                        given=name,
-                        fix="Leave the list of items out; its counts are asked for with `histogram`.",
-                    )
+                    rule = "must have one value for each record"
+                    fix = "Leave the list of items out; its counts are asked for with `histogram`."
+                    raise PlanError(rule, key=f"true_records.{key}", given=name, fix=fix)
         sets = [name for name, attribute in domain.items() if attribute.is_set]
         if sets:
-            raise PlanError(
-                "must be about a domain without lists of items: what hides a list is not derived",
-                key="true_records",
-                given=sets[0],
-                fix="Declare a domain without it, which reads the same rows.",
-            )
+            rule = "must be about a domain without lists of items: what hides a list is not derived"
+            fix = "Declare a domain without it, which reads the same rows."
+            raise PlanError(rule, key="true_records", given=sets[0], fix=fix)
         numbered = [name for name in self.key or self.columns if name in domain]
         if math.prod(domain[name].size for name in numbered) > MOST_KEYS:
             raise PlanError(
@@ -95,11 +85,8 @@ class TrueRecords(Query):
     def resolved(self, domain: Domain) -> Query:
         named = self.columns or tuple(name for name in domain if name not in self.key)
         if not named:
-            raise PlanError(
-                "must name a column that is no part of the key",
-                key="true_records.columns",
-                fix="The key has all of them: leave one out of it.",
-            )
+            rule = "must name a column that is no part of the key"
+            raise PlanError(rule, key="true_records.columns", fix="The key has all of them: leave one out of it.")
         found = replace(self, columns=named)
         found.check(domain)
         return found
@@ -163,12 +150,13 @@ def true_records(
         raise PlanError(
             "must name a column that is no part of the key", key="true_records.columns", fix="Write columns=['age']."
         )
-    if application is not None and not (isinstance(application, str) and application.strip()):
-        rule = f"must be a name, not {kind_of(application)}"
-        raise PlanError(rule, key="true_records.application", fix="Leave it out, or say who asks: 'lighting'.")
-    if version is not None and not (isinstance(version, str) and version.strip()):
-        rule = f"must be a text, not {kind_of(version)}"
-        raise PlanError(rule, key="true_records.version", fix="Leave it out, or name a state: '2024-03'.")
+    for word, given, what, fix in (
+        ("application", application, "a name", "say who asks: 'lighting'"),
+        ("version", version, "a text", "name a state: '2024-03'"),
+    ):
+        if given is not None and not (isinstance(given, str) and given.strip()):
+            rule = f"must be {what}, not {kind_of(given)}"
+            raise PlanError(rule, key=f"true_records.{word}", fix=f"Leave it out, or {fix}.")
     if version is not None and not names:
         rule = "needs a key: without one no coin is remembered, and every asking has new ones"
         raise PlanError(rule, key="true_records.version", given=version, fix="Leave it out, or name a key.")
@@ -178,11 +166,8 @@ def true_records(
 def _names(given: Any, key: str) -> tuple[str, ...]:
     listed: list[Any] = names_of(given) if isinstance(given, str | list | tuple) else [None]
     if not all(isinstance(name, str) for name in listed):
-        raise PlanError(
-            f"must be names of attributes, not {kind_of(given)}",
-            key=f"true_records.{key}",
-            fix=f"Write {key}=['room', 'day'].",
-        )
+        rule = f"must be names of attributes, not {kind_of(given)}"
+        raise PlanError(rule, key=f"true_records.{key}", fix=f"Write {key}=['room', 'day'].")
     return tuple(as_plain(listed))
 
 

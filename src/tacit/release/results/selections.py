@@ -251,7 +251,7 @@ def make_record(plan: SelectionPlan, output: Any) -> SelectionRecord:
 @make_record.register
 def _(plan: BelowPlan, output: int | None) -> SelectionRecord:
     is_above = np.array([plan.step.monotone == "rising" if output is None else output >= plan.query.threshold])
-    measured = None if output is None else with_law(plan.law, _whole([output]))
+    measured = None if output is None else with_law(plan.noise, _whole([output]))
     which = _whole([-1 if output is None else 0])
     proved = plan.proved(is_above)
     return _with_rows(CountVerdict, plan, _whole([0]), measured, which, is_above, proved=proved)
