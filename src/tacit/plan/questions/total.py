@@ -244,14 +244,13 @@ def as_sums(exact: Iterable[Any]) -> Ints:
 
 def check_products(cells: int, largest: int, key: str, split: str, factor: str | None = None) -> None:
     """Refuse sums of products that are made of more numbers than memory holds, or of too large ones."""
+    one_of_two = " for one of the two" if factor else ""
     if cells > MOST_PRODUCTS:
         raise PlanError(
             f"must have at most {MOST_PRODUCTS:,} values, here {cells:,}: one sum is made for each",
             key=key,
             given=split,
-            fix="Declare a coarser step for one of the two, or ask for fewer cells."
-            if factor
-            else "Declare a coarser step, or ask for fewer cells.",
+            fix=f"Declare a coarser step{one_of_two}, or ask for fewer cells.",
         )
     if largest > LARGEST_PRODUCT:
         rule = f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}"
