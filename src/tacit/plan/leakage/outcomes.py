@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -109,11 +110,7 @@ class JointLimit:
 
     def at(self, u: Floats) -> Floats:
         """Return the information at each row of release probabilities."""
-        total = np.zeros(len(u))
-        size = max(1, _AT_ONCE // self.cells)
-        for start in range(0, len(u) if self.tells else 0, size):
-            total[start : start + size] = self._at(u[start : start + size])
-        return total
+        return _by_parts(self._at, u, _AT_ONCE // self.cells) if self.tells else np.zeros(len(u))
 
     def _at(self, u: Floats) -> Floats:
         targets = self.table.shape[: len(self.own)]
@@ -178,6 +175,12 @@ def safe_terms(tables: MeasuredTables, about: Sequence[str], shown: ShownBy, *, 
     return found
 
 
+def _by_parts(of: Callable[[Floats], Floats], u: Floats, rows: int) -> Floats:
+    """Return what a function says of each row, looking at so many rows at once."""
+    step = max(1, rows)
+    return np.concatenate([of(u[start : start + step]) for start in range(0, len(u), step)] or [np.zeros(0)])
+
+
 def _cells(sizes: Sequence[int], seen: Sequence[SeenValues | None]) -> int:
     return math.prod(max(size, one.outcomes if one else 0) for size, one in zip(sizes, seen, strict=True))
 
@@ -213,11 +216,8 @@ class PosteriorLimit:
     def at(self, u: Floats) -> Floats:
         """Return the largest probability at each row of release probabilities."""
         cells = 2 * int(np.prod([max(one.outcomes, len(one.sensitive)) for one in self.seen], initial=1))
-        size, found = max(1, _AT_ONCE_SURE // cells), np.zeros(len(u))
-        for start in range(0, len(u), size):
-            some = u[start : start + size]
-            found[start : start + size] = np.max([self._of(table, some) for table in self.tables], axis=0)
-        return found
+        found = [_by_parts(partial(self._of, table), u, _AT_ONCE_SURE // cells) for table in self.tables]
+        return np.asarray(np.max(found, axis=0))
 
     def _of(self, table: Floats, u: Floats) -> Floats:
         joint = np.broadcast_to(table, (len(u), *table.shape))

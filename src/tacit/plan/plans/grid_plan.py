@@ -118,38 +118,28 @@ class GridPlan(LinearPlan):
         return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
 
 
-def plan_rectangles(
-    query: Rectangles, names: tuple[str, ...], workload: Workload, policy: Policy, epsilon: Fraction
-) -> GridPlan:
+def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> GridPlan:
     """Return the plan with the smallest expected error for a checked question about rectangles."""
     query.check_size(policy.domain)
     query.check_rows_of_one(policy)
     domain = policy.domain
-    moves, step = grid_moves(names, query.where, policy)
-    whole = partial(
-        GridPlan, query, policy, epsilon, answers=query.size(domain), moves=moves, workload=workload
-    )  # what is the same for all
+    workload = query.wanted(domain)
+    moves, step = grid_moves(query.names, query.where, policy)
+    whole = partial(GridPlan, query, policy, epsilon, answers=query.size(domain), moves=moves, workload=workload)
     if step.l1 == 0:
-        sums = GridSums.of(names, GridStrategy(), replace(moves, has_totals=False), query.where)
-        return whole(
-            step=step, why=EXACT, base=sums, noise=None, sums=sums, weighted=None, compared=((UNIT_CELLS, 0.0),)
-        )
+        sums = GridSums.of(query.names, GridStrategy(), replace(moves, has_totals=False), query.where)
+        compared = ((UNIT_CELLS, 0.0),)
+        return whole(step=step, why=EXACT, base=sums, noise=None, sums=sums, weighted=None, compared=compared)
     found = candidates(moves, workload, epsilon)
     best = found[0]
     tried = tuple((one.name, one.variance) for one in found if one.variance < math.inf)
     if best.weighted is None:
         most = listed_change(moves, workload)
         fall, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
+        size: dict[str, Any] = {"up": largest, "down": largest, "l1": most, "square": most * largest, "exact": False}
+        profiles = tuple(sorted({(fall, most - fall), (most - fall, fall)}))
         return whole(
-            step=replace(
-                step,
-                up=largest,
-                down=largest,
-                l1=most,
-                square=most * largest,
-                profiles=tuple(sorted({(fall, most - fall), (most - fall, fall)})),
-                exact=False,
-            ),
+            step=replace(step, profiles=profiles, **size),
             why=f"nobody changes more than {most} of the listed rectangles",
             base=query,
             noise=TwoScale(best.scale, best.scale),
@@ -159,7 +149,7 @@ def plan_rectangles(
             compared=tried,
         )
     weighted = best.weighted
-    sums = GridSums.of(names, weighted.strategy, moves, query.where)
+    sums = GridSums.of(query.names, weighted.strategy, moves, query.where)
     scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))
     x, y = query.axes(domain)
     measured = in_words(weighted.strategy.names((x.name, y.name)))

@@ -209,9 +209,6 @@ class Marginals(CellTables, Linear, LineEntries):
     def fitting(self, base: Measured) -> str:
         return "Tables were made to agree with each other." if len(self.sets) > 1 else ""
 
-    def __str__(self) -> str:
-        return CellTables.__str__(self)
-
 
 @dataclass(frozen=True)
 class MarginalsOf(Query):

@@ -191,7 +191,7 @@ class Rectangles(Linear):
     def plan(self, policy: Policy, epsilon: Fraction) -> GridPlan:
         from tacit.plan.plans.grid_plan import plan_rectangles
 
-        return plan_rectangles(self, self.names, self.wanted(policy.domain), policy, epsilon)
+        return plan_rectangles(self, policy, epsilon)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         if policy.per_person > 1:
