@@ -53,6 +53,18 @@ def random_case(rng: np.random.Generator, *, most: int = 4, sizes: Iterable[int]
     )
 
 
+def a_network(lines: int, *, seed: int) -> tuple[list[str], tc.Dependence]:
+    """Return attributes of two values, each of which depends on one of the five before it."""
+    rng = np.random.default_rng(seed)
+    names = [f"a{number}" for number in range(lines)]
+    tables: dict[str, Any] = {names[0]: {"s": 0.4, "t": 0.6}}
+    for number in range(1, lines):
+        above = names[int(rng.integers(max(0, number - 5), number))]
+        rows = {value: dict(zip("st", map(float, rng.dirichlet(np.ones(2))), strict=True)) for value in "st"}
+        tables[names[number]] = {"given": [above], "table": rows}
+    return names, tc.Dependence.from_network(tables)
+
+
 def weights(case: Case, suppressed: Mapping[str, int], released: Mapping[str, Any]) -> dict[World, float]:
     """Return P(world and what was seen) for every world, coin by coin as the definition has it."""
     found = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.joints import Case, random_case
+from tests.joints import Case, a_network, random_case
 
 import tacit as tc
 from tacit.dependence.suppression import outcomes, suppression
@@ -203,14 +203,7 @@ def test_what_is_always_sensitive_adds_no_epsilon() -> None:
 
 
 def test_fifty_attributes_are_planned_within_a_millionth() -> None:
-    rng = np.random.default_rng(0)
-    names = [f"a{number}" for number in range(50)]
-    tables: dict[str, Any] = {names[0]: {"s": 0.4, "t": 0.6}}
-    for number in range(1, 50):
-        above = names[int(rng.integers(max(0, number - 5), number))]
-        rows = {value: dict(zip("st", map(float, rng.dirichlet(np.ones(2))), strict=True)) for value in "st"}
-        tables[names[number]] = {"given": [above], "table": rows}
-    dependence = tc.Dependence.from_network(tables)
+    names, dependence = a_network(50, seed=0)
     plan = tc.plan.leakage_budget(dependence, sensitive={key: ["s"] for key in names}, limit=1.0)
     assert plan.gap < 1e-6
     assert plan.leakage <= 1.0

@@ -150,14 +150,9 @@ def test_many_lines_of_a_coalition_without_another_limit_are_kept_too() -> None:
     worlds = dict(zip(itertools.product("st", repeat=4), chances.tolist(), strict=True))
     case = Case(worlds, names, {name: ["s"] for name in names}, {})
     most = 0.5 * (prior(case) + 1)
-    plan = tc.plan.leakage_budget(
-        case.dependence,
-        sensitive=case.sensitive,
-        limit={"one": 5},
-        coalitions={"one": ["a0"], "all": list(names)},
-        posterior=most,
-        cap=3.0,
-    )
+    groups = {"one": ["a0"], "all": list(names)}
+    asked: dict[str, Any] = {"sensitive": case.sensitive, "limit": {"one": 5}, "coalitions": groups, "cap": 3.0}
+    plan = tc.plan.leakage_budget(case.dependence, posterior=most, **asked)
     found = surest(case, dict(plan.epsilon), list(names))
     assert plan.posterior == pytest.approx(found, abs=1e-12)
     assert most - 1e-3 < found <= most
@@ -197,9 +192,7 @@ def test_a_plan_is_made_anew_once_an_outcome_could_be_too_sure() -> None:
         worlds = {("s", "s"): 0.3, ("s", "t"): 0.1 - rare, ("t", "t"): 0.6 - rare, ("t", "s"): 2 * rare}
         return tc.Dependence.from_table(worlds, names=("a", "b"))
 
-    asked: dict[str, Any] = {"sensitive": {"a": ["s"]}, "limit": 1, "coalitions": [["b"]], "weights": {"b": 1}}
-    plan = tc.plan.leakage_budget(
-        day(0.03), applications={"b": ["b"]}, posterior=0.85, cap=3.0, **{**asked, "weights": {"b": 1}}
-    )
+    who: dict[str, Any] = {"applications": {"b": ["b"]}, "coalitions": [["b"]], "weights": {"b": 1}}
+    plan = tc.plan.leakage_budget(day(0.03), sensitive={"a": ["s"]}, limit=1, posterior=0.85, cap=3.0, **who)
     assert plan.holds_for(day(0.03))
     assert "An outcome could now give" in str(plan.holds_for(day(0.001)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.joints import Case, learned_together, random_case
+from tests.joints import Case, a_network, learned_together, random_case
 
 import tacit as tc
 from tacit.dependence.suppression import outcomes, suppression
@@ -34,20 +34,9 @@ def program(case: Case, limit: float, *, measure: str = "value", each: bool = Fa
     return ConvexProgram(weights * terms.released, terms, limits, np.zeros(lines), upper)
 
 
-def a_network(lines: int) -> tuple[list[str], tc.Dependence]:
-    rng = np.random.default_rng(lines)
-    names = [f"a{number}" for number in range(lines)]
-    tables: dict[str, Any] = {names[0]: {"s": 0.4, "t": 0.6}}
-    for number in range(1, lines):
-        above = names[int(rng.integers(max(0, number - 5), number))]
-        rows = {value: dict(zip("st", map(float, rng.dirichlet(np.ones(2))), strict=True)) for value in "st"}
-        tables[names[number]] = {"given": [above], "table": rows}
-    return names, tc.Dependence.from_network(tables)
-
-
-def program_of_many(lines: int, measure: str, limit: float) -> ConvexProgram:
-    names, dependence = a_network(lines)
-    setting = checked_setting(dependence, sensitive={key: ["s"] for key in names}, limit=limit, measure=measure)
+def program_of_many(lines: int, limit: float) -> ConvexProgram:
+    names, dependence = a_network(lines, seed=lines)
+    setting = checked_setting(dependence, sensitive={key: ["s"] for key in names}, limit=limit, measure="value")
     terms = setting.pair_terms(setting.tables(dependence))
     upper = alone_bounds(terms, np.array([limit]), np.full(lines, -math.expm1(-3.0)))
     weights = np.random.default_rng(7).uniform(0.5, 2, lines)
@@ -130,7 +119,7 @@ def test_under_one_limit_prices_and_boxes_find_the_same_sum(case: Case, limit: f
 
 def test_no_sum_of_epsilons_of_many_lines_beats_the_bound_under_one_limit() -> None:
     """Corners, pairs of lines and random points, each raised until the limit is met."""
-    given = program_of_many(12, "value", 0.9)
+    given = program_of_many(12, 0.9)
     found = solve_one(given, tolerance=5e-7, most_intervals=300)
     assert found is not None
     assert found.bound - found.gain <= 5e-7
@@ -150,7 +139,7 @@ def test_no_sum_of_epsilons_of_many_lines_beats_the_bound_under_one_limit() -> N
 
 @pytest.mark.parametrize("lines", [pytest.param(50, marks=pytest.mark.slow), 20])
 def test_the_sum_of_epsilons_of_many_attributes_is_planned_within_a_millionth(lines: int) -> None:
-    names, dependence = a_network(lines)
+    names, dependence = a_network(lines, seed=lines)
     plan = tc.plan.leakage_budget(
         dependence, sensitive={key: ["s"] for key in names}, limit=0.05 * lines, cap=3, objective="epsilon"
     )

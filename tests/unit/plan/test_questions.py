@@ -154,17 +154,16 @@ def test_sums_by_cell_are_the_same_however_they_are_counted():
         assert true_answers(query, open_rows(rows, PLAIN), policy).tolist() == wanted
 
 
+NO_NUMBER = "must be declared as integers or decimals"
+SHARES = "For instance [0.25"
+
+
 @pytest.mark.parametrize(
     ("ask", "key", "rule", "fix"),
     [
-        (lambda: tc.mean("sex"), "mean", "must be declared as integers or decimals", "Count it instead."),
-        (lambda: tc.median("sex"), "median", "must be declared as integers or decimals", "Ask for `cumulative`."),
-        (
-            lambda: tc.quantiles("place", [0.5, 0.9]),
-            "quantiles",
-            "must be declared as integers or decimals",
-            "Ask for `cumulative`.",
-        ),
+        (lambda: tc.mean("sex"), "mean", NO_NUMBER, "Count it instead."),
+        (lambda: tc.median("sex"), "median", NO_NUMBER, "Ask for `cumulative`."),
+        (lambda: tc.quantiles("place", [0.5, 0.9]), "quantiles", NO_NUMBER, "Ask for `cumulative`."),
         (lambda: tc.total("age", by="clicked"), "total.by", "must not be a set of items", "Use `where`"),
         (lambda: tc.mean("age", by="age"), "mean.by", "must not be what is added up", "Ask for histogram('age')."),
         (lambda: tc.mean("age", by=["sex", "sex"]), "mean.by", "must name different attributes", "Remove one."),
@@ -172,19 +171,14 @@ def test_sums_by_cell_are_the_same_however_they_are_counted():
         (lambda: tc.mean("agee"), "mean", "must be an attribute of the domain", "Did you mean 'age'?"),
         (lambda: tc.mean("age", where="sex > 1"), "where", "must", ""),
         (lambda: tc.total("age", by=3), "total.by", "must name attributes", "Write by=('sex',)."),
-        (
-            lambda: tc.quantiles("age", [0.5, 1]),
-            "quantiles.at",
-            "must lie strictly between 0 and 1",
-            "For instance [0.25",
-        ),
-        (lambda: tc.quantiles("age", [0]), "quantiles.at", "must lie strictly between 0 and 1", "For instance [0.25"),
-        (lambda: tc.quantiles("age", [True]), "quantiles.at", "must be shares of the people", "For instance [0.25"),
-        (lambda: tc.quantiles("age"), "quantiles.at", "must list 1 to 1,000 shares", "For instance [0.25"),
+        (lambda: tc.quantiles("age", [0.5, 1]), "quantiles.at", "must lie strictly between 0 and 1", SHARES),
+        (lambda: tc.quantiles("age", [0]), "quantiles.at", "must lie strictly between 0 and 1", SHARES),
+        (lambda: tc.quantiles("age", [True]), "quantiles.at", "must be shares of the people", SHARES),
+        (lambda: tc.quantiles("age"), "quantiles.at", "must list 1 to 1,000 shares", SHARES),
         (lambda: tc.ranges("age", 5), "ranges", "must be 'all' or a list", "Write [[low, high], ..]."),
         (lambda: tc.mean("age", "age < 3"), "mean.by", "must be an attribute of the domain", "Did you mean 'age'?"),
         (lambda: tc.quantiles("age", "half"), "quantiles.at", "must", ""),
-        (lambda: tc.quantiles("age", []), "quantiles.at", "must list 1 to 1,000 shares", "For instance [0.25"),
+        (lambda: tc.quantiles("age", []), "quantiles.at", "must list 1 to 1,000 shares", SHARES),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_key_rule_and_fix(ask, key, rule, fix):
@@ -195,10 +189,19 @@ def test_what_cannot_be_asked_is_refused_with_key_rule_and_fix(ask, key, rule, f
     assert refused.value.fix.startswith(fix)
 
 
-@pytest.mark.parametrize("query", [tc.mean("age"), tc.median("age"), tc.quantiles("age", [0.1])])
-def test_several_rows_of_a_person_are_refused(query):
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (tc.mean("age"), "people are counted once"),
+        (tc.median("age"), "several rows"),
+        (tc.quantiles("age", [0.1]), "several rows"),
+        (tc.clusters("age", k=2), "one row of each person"),
+        (tc.rectangles("age", "sick", "all"), "several rows"),
+    ],
+)
+def test_several_rows_of_a_person_are_refused(query, said):
     policy = tc.Policy(PLAIN, tc.secrets.everything(), person="id", per_person=2)
-    with pytest.raises(tc.PlanError, match="per_person=2"):
+    with pytest.raises(tc.PlanError, match=rf"{said}.*per_person=2"):
         choose(query, policy, 1)
 
 

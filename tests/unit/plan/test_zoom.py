@@ -61,10 +61,8 @@ def test_noise_and_what_widens_it_are_noise_of_a_larger_scale(right: str, left: 
 
 
 def test_noise_that_is_drawn_together_and_scales_beyond_reach_have_no_widening() -> None:
-    assert (
-        choose(tc.histogram("x"), tc.Policy(tc.Domain({"x": tc.Flag()}), tc.secrets.everything()), 1).noise.widened(2)
-        is None
-    )
+    policy = tc.Policy(tc.Domain({"x": tc.Flag()}), tc.secrets.everything())
+    assert choose(tc.histogram("x"), policy, 1).noise.widened(2) is None
     assert TwoScale(Fraction(10**12), Fraction(1)).widened(2) is None
 
 
@@ -303,10 +301,8 @@ def test_a_public_number_that_nobody_declared_is_used_as_well() -> None:
 
 def test_plan_and_file_say_what_each_stage_would_cost() -> None:
     plan = of_country("everything").plan
-    said = (
-        "has epsilon 0.1. Where it shows people in few cells, these are cut and all cells counted anew for epsilon 0.4"
-    )
-    assert said in str(plan)
+    then = "Where it shows people in few cells, these are cut and all cells counted anew for epsilon 0.4"
+    assert f"has epsilon 0.1. {then}" in str(plan)
     law = plan.noise_document()
     assert [law[part]["epsilon"] for part in ("cells", "people", "look", "zoom")] == ["1/2", "0", "1/10", "2/5"]
     assert plan.document()["predicted"]["stages"] == plan.stages()
@@ -382,10 +378,8 @@ def test_cells_that_would_be_exact_for_fewer_people_are_not_called_exact() -> No
 
 def axes_of(drawn: dict[str, Any]) -> list[list[float]]:
     """Return the ends of both axes, which all layers share."""
-    found = {
-        axis: {tuple(layer["encoding"][axis]["scale"]["domain"]) for layer in drawn["layer"]} for axis in ("x", "y")
-    }
-    return [list(one) for axis in ("x", "y") for one in found[axis]]
+    found = [{tuple(layer["encoding"][axis]["scale"]["domain"]) for layer in drawn["layer"]} for axis in ("x", "y")]
+    return [list(one) for ends in found for one in ends]
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -452,9 +446,8 @@ def test_cells_without_noise_or_of_one_place_have_no_look() -> None:
 
 def test_what_is_drawn_depends_on_true_counts_only_through_noisy_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """With noise that undoes the data, nothing is left that tells one data set from another."""
-    plan = choose(
-        tc.clusters("x", "y", k=3), tc.Policy(COUNTRY, tc.secrets.everything(), [tc.known.size(20_000)]), "1/2"
-    )
+    policy = tc.Policy(COUNTRY, tc.secrets.everything(), [tc.known.size(20_000)])
+    plan = choose(tc.clusters("x", "y", k=3), policy, "1/2")
     monkeypatch.setattr(
         "tacit.plan.plans.zoom.blur", lambda truth, part: np.where(np.arange(len(truth)) == 7, 20_000, 0)
     )
@@ -486,10 +479,8 @@ def test_weights_of_one_block_are_the_nearest_ones() -> None:
     nearest = of_totals(noisy.reshape(1, -1), np.array([6.0]))[0]
     assert shared_out(noisy, 6.0).reshape(-1).tolist() == nearest.tolist()
     tried = [np.array(w) for w in itertools.product(np.linspace(0, 6, 25), repeat=4) if abs(sum(w) - 6) < 1e-9]
-    assert (
-        np.square(nearest - noisy.reshape(-1)).sum()
-        <= min(np.square(one - noisy.reshape(-1)).sum() for one in tried) + 1e-9
-    )
+    apart = [np.square(one - noisy.reshape(-1)).sum() for one in (nearest, *tried)]
+    assert apart[0] <= min(apart[1:]) + 1e-9
 
 
 def test_noise_of_empty_cells_stays_near_the_people() -> None:
