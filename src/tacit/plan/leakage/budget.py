@@ -26,7 +26,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,15 +171,11 @@ def _lowered(setting: LeakageSetting, dependence: Dependence, drift: float) -> F
     return np.array(lowered)
 
 
-@dataclass(frozen=True)
-class _LimitsOf:
+class _LimitsOf(NamedTuple):
     """The limits that some lines count for, by number: on informations, and on how sure a coalition may become."""
 
     informations: list[int]
     posteriors: list[int]
-
-    def __bool__(self) -> bool:
-        return bool(self.informations or self.posteriors)
 
 
 @dataclass(frozen=True)
@@ -295,7 +291,7 @@ class _Problem:
         for number, most in enumerate(upper.tolist()):
             limits = self._limits_of({number})
             along = partial(self._along, np.zeros(len(upper)), np.eye(len(upper))[number], limits)
-            if limits:
+            if any(limits):
                 # beyond the upper end a limit is certainly broken, in spite of rounding
                 found[number] = _ends_of(along, most, ROUNDING)[1]
         return found
@@ -304,7 +300,7 @@ class _Problem:
         """Return the plan of all parts together, and how it was found."""
         u, bound, method = np.zeros(len(upper)), 0.0, "boxes"
         for lines, limits in self._parts(len(upper)):
-            if not limits:
+            if not any(limits):
                 u[lines] = upper[lines]
                 bound += float(self.gain(upper[None])[0, lines].sum())
             elif len(lines) <= FEW_LINES:

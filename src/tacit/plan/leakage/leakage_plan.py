@@ -197,10 +197,7 @@ def uses_of(setting: LeakageSetting, tables: MeasuredTables, u: Floats) -> tuple
 
 def allowance(setting: LeakageSetting, dependence: Dependence, limit: Limit, distance: float) -> float:
     """Return how much what a limit bounds can rise while the dependence moves by at most this distance."""
-
-    def size(name: str) -> int:
-        return 2 if setting.measure == "bit" else len(dependence.values[name])
-
+    size = setting.tables(dependence).size
     return sum(largest_change(distance, math.prod(map(size, one))) for one in setting.addends(limit, size))
 
 

@@ -197,7 +197,6 @@ def _information(cells: Floats) -> Floats:
 
 
 def _surprise(chances: Floats) -> Floats:
-    """Return - p log p of each probability."""
     return np.asarray(-chances * np.log(np.where(chances > 0, chances, 1.0)))
 
 

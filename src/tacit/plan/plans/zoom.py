@@ -76,7 +76,6 @@ class Zoomed(SoftCells):
 
     @cached_property
     def _finer(self) -> tuple[AxisCells, ...]:
-        """The axes if every cell were cut."""
         return tuple(_cut(one, self.times) for one in self.axes)
 
     @cached_property
@@ -245,7 +244,6 @@ def _region(seen: Floats, spread: float, people: float) -> Bools | None:
 
 
 def _widened(region: Bools) -> Bools:
-    """Return the cells of a region and those beside them."""
     found = region.copy()
     for axis in range(region.ndim):
         wide, old = np.moveaxis(found, axis, 0), np.moveaxis(region, axis, 0)

@@ -369,7 +369,6 @@ class ClustersDone(ClustersPlan):
 
 
 def _so_many(people: int | None) -> float:
-    """Return the number of people that a plan is for."""
     return float(PEOPLE if people is None else max(people, 1))
 
 

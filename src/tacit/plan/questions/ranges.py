@@ -264,7 +264,6 @@ class ListedRangesResponse(PlacedResponse):
 
 
 def _how_many(values: int) -> int:
-    """Return how many ranges so many values have."""
     return values * (values + 1) // 2
 
 

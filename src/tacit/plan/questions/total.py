@@ -254,12 +254,11 @@ def check_products(cells: int, largest: int, key: str, split: str, factor: str |
         )
     if largest > LARGEST_PRODUCT:
         rule = f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}"
-        fix = f"Declare a coarser step or narrower ends{' for one of the two' if factor else ''}."
+        fix = f"Declare a coarser step or narrower ends{one_of_two}."
         raise PlanError(rule, key=key, given=factor or split, fix=fix)
 
 
 def _largest(attribute: Any) -> int:
-    """Return the largest size of a number, in units."""
     return max(abs(int(attribute.number(place))) for place in (0, attribute.size - 1))
 
 
