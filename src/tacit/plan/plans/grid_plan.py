@@ -73,11 +73,6 @@ class GridPlan(LinearPlan):
         """The counts of cells: sums of them change as these do."""
         return CellTables((self.query.names,), self.query.where)
 
-    @property
-    def tells_all(self) -> bool:
-        """Whether any rectangle can be told after the release, not only the listed ones."""
-        return self.sums is not None
-
     def cells(self, entries: Floats) -> Floats | None:
         """Return the estimates of all cells from noisy entries of the base; None where only rectangles are measured."""
         if self.sums is None:
@@ -115,7 +110,11 @@ class GridPlan(LinearPlan):
         return {"value_rmse": self.rmse, "candidates": dict(self.compared)}
 
     def terms(self) -> list[str]:
-        return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
+        return (
+            []
+            if self.sums is not None
+            else ["only the listed rectangles were measured; no other can be told from them"]
+        )
 
 
 def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> GridPlan:

@@ -136,6 +136,7 @@ class LinearPlan(Plan):
 
     @property
     def parts(self) -> tuple[LinearPlan, ...]:
+        """The plan itself: it has one part."""
         return (self,)
 
     @cached_property

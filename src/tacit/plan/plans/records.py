@@ -167,6 +167,7 @@ class RecordsPlan(Plan):
 
     @property
     def parts(self) -> tuple[RecordsPlan, ...]:
+        """The plan itself: it has one part."""
         return (self,)
 
     @property

@@ -54,6 +54,7 @@ class SelectionPlan(Plan):
 
     @property
     def parts(self) -> tuple[SelectionPlan, ...]:
+        """The plan itself: it has one part."""
         return (self,)
 
     @property

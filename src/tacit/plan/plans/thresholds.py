@@ -103,11 +103,6 @@ EXACT: Final = Words("certainly below", "certainly above", below_is_certain=True
 TWO_SIDED: Final = Words("probably below", "probably above")
 
 
-def words_for(step: LargestStep) -> Words:
-    """Return what the verdicts are called where counts move like this."""
-    return EXACT if step.l1 == 0 else ONE_SIDED.get(str(step.monotone), TWO_SIDED)
-
-
 @dataclass(frozen=True)
 class ThresholdPlan(SelectionPlan):
     """How counts will be compared with a threshold: what one and many have in common."""
@@ -122,7 +117,7 @@ class ThresholdPlan(SelectionPlan):
     @property
     def words(self) -> Words:
         """What the two verdicts are called."""
-        return words_for(self.step)
+        return EXACT if self.step.l1 == 0 else ONE_SIDED.get(str(self.step.monotone), TWO_SIDED)
 
     def proved(self, is_above: Bools) -> tuple[Floats, Floats]:
         """Return between which numbers these verdicts alone prove the counts to be."""
@@ -151,6 +146,7 @@ class BelowPlan(ThresholdPlan):
 
     @property
     def answers(self) -> int:
+        """One verdict."""
         return 1
 
     @property
@@ -241,6 +237,7 @@ class AbovePlan(ThresholdPlan):
 
     @property
     def answers(self) -> int:
+        """How many items may be asked."""
         return self.query.candidates(self.policy.domain)
 
     @property

@@ -69,6 +69,7 @@ class RankingPlan(SelectionPlan):
 
     @property
     def answers(self) -> int:
+        """How many items are listed."""
         return self.query.k
 
     def telling_others(self, moves: Bools) -> Ints:
@@ -94,6 +95,7 @@ class TopKPlan(RankingPlan):
 
     @property
     def noise(self) -> Law | None:
+        """The law of the noise in the released numbers; None where they are exact."""
         return self.measuring
 
     @property
@@ -361,7 +363,11 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
     measuring, why = noise_for(step, epsilon, many)
     if many == query.k:
         return TopKPlan(query, policy, epsilon, step, f"all are asked for; {why}", None, measuring, zero, epsilon)
-    plans: list[TopKPlan | BarPlan] = [_in_two_parts(query, policy, epsilon, step)]
+    choose = epsilon * CHOOSING_SHARE
+    fresh, because = noise_for(step.restricted(query.k), epsilon - choose, query.k)
+    choosing = selecting_noise(step, query.k, choose)
+    in_two = TopKPlan(query, policy, epsilon, step, because, choosing, fresh, choose, epsilon - choose)
+    plans: list[TopKPlan | BarPlan] = [in_two]
     by_bar = _with_bar(query, policy, epsilon, step, many)
     if by_bar is not None:
         plans.append(by_bar)
@@ -369,14 +375,6 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
         why = f"nearly all are asked for, so all are measured; {why}"
         plans.append(TopKPlan(query, policy, epsilon, step, why, None, measuring, zero, epsilon))
     return min(plans, key=lambda plan: plan.rmse)
-
-
-def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep) -> TopKPlan:
-    choose = epsilon * CHOOSING_SHARE
-    measure = epsilon - choose
-    measuring, why = noise_for(step.restricted(query.k), measure, query.k)
-    choosing = selecting_noise(step, query.k, choose)
-    return TopKPlan(query, policy, epsilon, step, why, choosing, measuring, choose, measure)
 
 
 def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep, many: int) -> BarPlan | None:

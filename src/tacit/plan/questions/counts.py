@@ -299,10 +299,6 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
         raise PlanError(rule, key="marginals.ways", given=ways, fix=fix)
 
 
-def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
-    return marginals(*(name for name in policy.domain if not policy.domain[name].is_set), ways=1)
-
-
 HISTOGRAM: Final = Question(
     "histogram",
     keys=(ATTRIBUTES, WHERE),
@@ -320,7 +316,7 @@ MARGINALS: Final = Question(
         WHERE,
     ),
     ask=marginals,
-    example=_every_plain,
+    example=lambda policy: marginals(*(name for name in policy.domain if not policy.domain[name].is_set), ways=1),
     shown=(
         ("`{marginals: {attributes: [a, b, c], ways: 2}}`", "the histograms of all pairs"),
         ("`{marginals: {sets: [[a], [a, b]]}}`", "the listed histograms"),

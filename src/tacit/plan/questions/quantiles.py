@@ -20,9 +20,10 @@ from tacit.amounts import as_fraction, shown
 from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import attribute_of, read_where, suffix
+from tacit.plan.question import read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals, can_be_added_up, first_attribute
 from tacit.plan.questions.cumulative import Cumulative
+from tacit.plan.questions.total import check_number
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.keys import Key
@@ -52,9 +53,7 @@ class Quantiles(Derived):
         return Cumulative(self.name, self.where)
 
     def check(self, domain: Domain) -> None:
-        if not can_be_added_up(attribute_of(domain, self.name, self.word)):
-            rule = "must be declared as integers or decimals"
-            raise PlanError(rule, key=self.word, given=self.name, fix="Ask for `cumulative`.")
+        check_number(domain, self.name, self.word, "Ask for `cumulative`.")
         super().check(domain)
 
     def mentioned(self) -> frozenset[str]:

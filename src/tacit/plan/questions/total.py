@@ -65,7 +65,16 @@ class Summed(Query):
     by: tuple[str, ...] = ()
 
     def check(self, domain: Domain) -> None:
-        check_summed(domain, self.name, self.by, self.keyword)
+        check_number(domain, self.name, self.keyword, "Count it instead.")
+        key = f"{self.keyword}.by"
+        for other in self.by:
+            if attribute_of(domain, other, key).is_set:
+                rule = "must not be a set of items, since a person is in several of its cells"
+                raise PlanError(rule, key=key, given=other, fix="Use `where`, one release for each item.")
+        if self.name in self.by:
+            rule = "must not be what is added up, since all are alike in such a cell"
+            raise PlanError(rule, key=key, given=self.name, fix=f"Ask for histogram({self.name!r}).")
+        check_different(self.by, key)
         super().check(domain)
 
     def mentioned(self) -> frozenset[str]:
@@ -116,7 +125,10 @@ class Total(Summed, Linear):
     def check(self, domain: Domain) -> None:
         super().check(domain)
         if self.weight is not None:
-            check_weight(domain, self.name, self.by, self.weight)
+            check_number(domain, self.weight, "total.weight", "Name another one.")
+            if self.weight in (self.name, *self.by):
+                rule = "must be another attribute than what is added up and what people are split by"
+                raise PlanError(rule, key="total.weight", given=self.weight, fix="Name another one.")
 
     def check_size(self, domain: Domain) -> None:
         super().check_size(domain)
@@ -281,28 +293,10 @@ def read_by(by: Any, keyword: str) -> tuple[str, ...]:
     return listed
 
 
-def check_summed(domain: Domain, name: str, by: tuple[str, ...], keyword: str) -> None:
-    """Refuse what cannot be added up in these cells."""
-    if not can_be_added_up(attribute_of(domain, name, keyword)):
-        raise PlanError("must be declared as integers or decimals", key=keyword, given=name, fix="Count it instead.")
-    for other in by:
-        if attribute_of(domain, other, f"{keyword}.by").is_set:
-            rule = "must not be a set of items, since a person is in several of its cells"
-            raise PlanError(rule, key=f"{keyword}.by", given=other, fix="Use `where`, one release for each item.")
-    if name in by:
-        rule = "must not be what is added up, since all are alike in such a cell"
-        raise PlanError(rule, key=f"{keyword}.by", given=name, fix=f"Ask for histogram({name!r}).")
-    check_different(by, f"{keyword}.by")
-
-
-def check_weight(domain: Domain, name: str, by: tuple[str, ...], weight: str) -> None:
-    """Refuse what numbers cannot be multiplied by in these cells."""
-    key = "total.weight"
-    if not can_be_added_up(attribute_of(domain, weight, key)):
-        raise PlanError("must be declared as integers or decimals", key=key, given=weight, fix="Name another one.")
-    if weight == name or weight in by:
-        rule = "must be another attribute than what is added up and what people are split by"
-        raise PlanError(rule, key=key, given=weight, fix="Name another one.")
+def check_number(domain: Domain, name: str, key: str, fix: str) -> None:
+    """Refuse an attribute whose values are no numbers."""
+    if not can_be_added_up(attribute_of(domain, name, key)):
+        raise PlanError("must be declared as integers or decimals", key=key, given=name, fix=fix)
 
 
 def by_words(by: tuple[str, ...]) -> str:
