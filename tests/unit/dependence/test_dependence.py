@@ -84,30 +84,11 @@ def test_smoothing_makes_every_cell_possible() -> None:
 
 
 def test_a_network_nests_its_cases_or_names_them_by_tuples() -> None:
-    nested = tc.Dependence.from_network(
-        {
-            **NETWORK,
-            "absent": {
-                "given": ["arrival", "leaving"],
-                "table": {
-                    "late": {"late": {"no": 1}},
-                    "early": {"late": {"no": 0.5, "yes": 0.5}, "early": {"no": 0.2, "yes": 0.8}},
-                },
-            },
-        }
-    )
-    flat = tc.Dependence.from_network(
-        {
-            **NETWORK,
-            "absent": {
-                "given": ["arrival", "leaving"],
-                "table": {
-                    ("late", "late"): {"no": 1},
-                    ("early", "late"): {"no": 0.5, "yes": 0.5},
-                    ("early", "early"): {"no": 0.2, "yes": 0.8},
-                },
-            },
-        }
+    late, early = {"late": {"no": 1}}, {"late": {"no": 0.5, "yes": 0.5}, "early": {"no": 0.2, "yes": 0.8}}
+    cases = {("late", "late"): late["late"], **{("early", left): early[left] for left in early}}
+    nested, flat = (
+        tc.Dependence.from_network({**NETWORK, "absent": {"given": ["arrival", "leaving"], "table": written}})
+        for written in ({"late": late, "early": early}, cases)
     )
     assert nested == flat
     pair = (NETWORK["leaving"]["given"], NETWORK["leaving"]["table"])
@@ -198,6 +179,10 @@ def changed(name: str, given: Any) -> dict[str, Any]:
     return {**NETWORK, name: given}
 
 
+def leaving(cases: Any, above: str = "arrival") -> dict[str, Any]:
+    return changed("leaving", {"given": [above], "table": cases})
+
+
 @pytest.mark.parametrize(
     ("tables", "says"),
     [
@@ -205,22 +190,22 @@ def changed(name: str, given: Any) -> dict[str, Any]:
         (changed("arrival", {"given": ["arrival"], "table": {}}), "arrival must not depend on itself"),
         (changed("arrival", {"late": 0.5, "early": 0.4}), "arrival must sum to one; got 0.9"),
         (
-            changed("leaving", {"given": ["arrival"], "table": {"late": {"late": 0.9}, "early": {"late": 1}}}),
+            leaving({"late": {"late": 0.9}, "early": {"late": 1}}),
             "leaving: where arrival is late must sum to one; got 0.9",
         ),
         (
-            changed("leaving", {"given": ["arrival"], "table": {"late": {"late": 1}}}),
+            leaving({"late": {"late": 1}}),
             "leaving must have a distribution for every case that can happen; got 'arrival is early'",
         ),
         (
-            changed("leaving", {"given": ["arival"], "table": {"late": {"late": 1}}}),
+            leaving({"late": {"late": 1}}, "arival"),
             "leaving.given must be attributes with a table; got 'arival'. Did you mean 'arrival'?",
         ),
         (
-            changed("leaving", {"given": ["arrival"], "table": {"late": {"late": 1}, "soon": {"late": 1}}}),
+            leaving({"late": {"late": 1}, "soon": {"late": 1}}),
             "leaving: arrival must be one of the declared values; got 'soon'",
         ),
-        (changed("leaving", {"given": ["arrival"], "table": {"late": 1.0}}), "leaving must be a mapping with"),
+        (leaving({"late": 1.0}), "leaving must be a mapping with"),
         (changed("leaving", 0.5), "leaving must be a mapping, not a float"),
         ([], "tables must be a mapping"),
         ({}, "tables must be texts, at least one"),

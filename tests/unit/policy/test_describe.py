@@ -337,15 +337,9 @@ def test_a_policy_says_about_whom_it_is():
 
 def test_an_example_can_go_into_json():
     example = protected_examples(Policy(Domain({"a": Flag()}), secrets.everything()))[0]
-    assert example == Example({"a": False}, {"a": True}, protected=True, reason="everything is secret", times=1)
-    assert example.document() == {
-        "hidden": {"a": False},
-        "cover": {"a": True},
-        "protected": True,
-        "reason": "everything is secret",
-        "times": 1,
-        "told_apart": False,
-    }
+    fields = {"hidden": {"a": False}, "cover": {"a": True}, "protected": True, "reason": "everything is secret"}
+    assert example == Example(**fields, times=1)
+    assert example.document() == {**fields, "times": 1, "told_apart": False}
 
 
 @pytest.mark.parametrize(

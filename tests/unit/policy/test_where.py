@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -96,75 +98,33 @@ def test_objects_and_texts_are_the_same():
     assert where(col("smoker")) == where("smoker")
 
 
-HOSTILE = [
-    "__import__('os')",
-    "__import__('os').system('ls')",
-    "age < __import__('os').getpid()",
-    "age < (lambda: 1)()",
-    "age < [x for x in (1, 2)][0]",
-    "(age := 5) < 6",
-    "age < f'{1}'",
-    "age.__class__ == 1",
-    "clicked.has(open('x'))",
-    "clicked.has(1, 2)",
-    "clicked.has(*[1])",
-    "clicked.has(item=1)",
-    "clicked.had(1)",
-    "place.depth > 1",
-    "age < other",
-    "age",  # compiles to age == True, which is no age
-    "1 < 2",
-    "age < 1 + 1",
-    "age if smoker else sex",
-    "age is 5",
-    "'age' < 5",
-    "await age",
-    "yield",
-    "import os",
-    "age < 5; import os",
-    "age < 5\nimport os",
-    "age < 5 #\n",
-    "",
-    "   ",
-    "()",
-    "age <",
-    "age < 5)",
-    "((age < 5)",
-    "age < `5",
-    "``",
-    "_tacit_quoted_zz < 5",
-    "_tacit_quoted_ff < 5",
-    "age < 5\0",
-    "\ud800 < 5",
-    "(" * 5000 + "age < 5" + ")" * 5000,
-    "not " * 5000 + "smoker",
-    " or ".join(["age < 5"] * 5000),
-    "age in 'abc'",
-    "age in 5",
-    "age in [[1]]",
-    "age < '5'",
-    "age < True",
-    "age < " + "9" * 5000,
-    "age == 1e400",
-    "sex < 'm'",
-    "sex == 'x'",
-    "stage > 'x'",
-    "clicked == 1",
-    "age.has(1)",
-    "age.row == 1",
-    "place == 1",
-    "place.row == 9",
-    "agee < 5",
-    "b'x' == sex",
-]
+HOSTILE = {
+    "calls": ["__import__('os')", "__import__('os').system('ls')", "age < __import__('os').getpid()"],
+    "functions": ["age < (lambda: 1)()", "age < [x for x in (1, 2)][0]", "(age := 5) < 6", "age < f'{1}'"],
+    "statements": ["await age", "yield", "import os", "age < 5; import os", "age < 5\nimport os"],
+    "other Python": ["age if smoker else sex", "age is 5", "age.__class__ == 1", "clicked.has(open('x'))"],
+    "arguments": ["clicked.has(1, 2)", "clicked.has(*[1])", "clicked.has(item=1)", "clicked.had(1)", "place.depth > 1"],
+    "no constant": ["age < other", "age", "1 < 2", "age < 1 + 1", "'age' < 5", "b'x' == sex"],  # age means age == True
+    "unfinished": ["", "   ", "()", "age <", "age < 5)", "((age < 5)", "age < `5", "``", "age < 5\0", "\ud800 < 5"],
+    "stand-ins": ["_tacit_quoted_zz < 5", "_tacit_quoted_ff < 5"],
+    "long": ["(" * 5000 + "age < 5" + ")" * 5000, "not " * 5000 + "smoker", " or ".join(["age < 5"] * 5000)],
+    "lists": ["age in 'abc'", "age in 5", "age in [[1]]"],
+    "numbers": ["age < '5'", "age < True", "age < " + "9" * 5000, "age == 1e400"],
+    "values": ["sex < 'm'", "sex == 'x'", "stage > 'x'", "agee < 5"],
+    "kinds": ["clicked == 1", "age.has(1)", "age.row == 1", "place == 1", "place.row == 9"],
+}
 
 
 @pytest.mark.one_in(16)
-@pytest.mark.parametrize("text", [text for text in HOSTILE if text != "age < 5 #\n"], ids=lambda text: text[:30])
+@pytest.mark.parametrize("text", chain(*HOSTILE.values()), ids=lambda text: text[:30])
 def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
     with pytest.raises(PolicyError) as refused:
         where(text).compile(DOMAIN)
     assert len(str(refused.value)) < 500
+
+
+FOR_INSTANCE = "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7)."
+UNORDERED = "must not compare unordered categories. Declare ordered=True (in a file: `ordered: true`), or use `in`."
 
 
 @pytest.mark.parametrize(
@@ -172,46 +132,26 @@ def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
     [
         (
             lambda: where("__import__('os')"),
-            "where must compare attributes with constants, joined by and, or, not; got \"__import__('os')\". "
-            "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+            " must compare attributes with constants, joined by and, or, not; got \"__import__('os')\". "
+            + FOR_INSTANCE,
         ),
-        (
-            lambda: where("age <"),
-            "where must read like `age < 18 and disease == 'flu'`; got 'age <'. "
-            "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
-        ),
-        (lambda: where("`age < 5"), "where must close every backtick; got '`age < 5'. Add the second backtick."),
-        (lambda: where(5), "where must be a predicate; got 5. For instance tc.col('age') < 18."),
-        (lambda: bool(col("age") < 5), "where must be combined with & and |, not `and` and `or`. Add parentheses."),
-        (lambda: col("age") < col("sex"), "where must compare an attribute with a constant. Write the number or text."),
-        (lambda: col("age").is_in("abc"), "where must be followed by a list; got 'abc'. Write in [a, b]."),
-        (
-            lambda: where("agee < 5").compile(DOMAIN),
-            "where must be an attribute of the domain; got 'agee'. Did you mean 'age'?",
-        ),
-        (
-            lambda: where("sex < 'm'").compile(DOMAIN),
-            "where: sex < 'm' must not compare unordered categories. "
-            "Declare ordered=True (in a file: `ordered: true`), or use `in`.",
-        ),
-        (
-            lambda: where("age < '5'").compile(DOMAIN),
-            "where: age < '5' must compare with a number; got '5'. Remove the quotes.",
-        ),
-        (
-            lambda: where("clicked == 1").compile(DOMAIN),
-            "where: clicked == 1 must ask for one item. Write clicked.has(item).",
-        ),
-        (
-            lambda: where("place == 1").compile(DOMAIN),
-            "where: place == 1 must say row or column. Write place.row or place.column.",
-        ),
+        (lambda: where("age <"), " must read like `age < 18 and disease == 'flu'`; got 'age <'. " + FOR_INSTANCE),
+        (lambda: where("`age < 5"), " must close every backtick; got '`age < 5'. Add the second backtick."),
+        (lambda: where(5), " must be a predicate; got 5. For instance tc.col('age') < 18."),
+        (lambda: bool(col("age") < 5), " must be combined with & and |, not `and` and `or`. Add parentheses."),
+        (lambda: col("age") < col("sex"), " must compare an attribute with a constant. Write the number or text."),
+        (lambda: col("age").is_in("abc"), " must be followed by a list; got 'abc'. Write in [a, b]."),
+        ("agee < 5", " must be an attribute of the domain; got 'agee'. Did you mean 'age'?"),
+        ("sex < 'm'", f": sex < 'm' {UNORDERED}"),
+        ("age < '5'", ": age < '5' must compare with a number; got '5'. Remove the quotes."),
+        ("clicked == 1", ": clicked == 1 must ask for one item. Write clicked.has(item)."),
+        ("place == 1", ": place == 1 must say row or column. Write place.row or place.column."),
     ],
 )
 def test_refusals_word_for_word(make, sentence):
     with pytest.raises(PolicyError) as refused:
-        make()
-    assert str(refused.value) == sentence
+        where(make).compile(DOMAIN) if isinstance(make, str) else make()
+    assert str(refused.value) == f"where{sentence}"
 
 
 def test_backticks_in_quoted_texts_mean_nothing():
@@ -323,10 +263,7 @@ def test_between_is_is_between():
 def test_a_query_says_the_same_about_its_predicate():
     with pytest.raises(PlanError) as refused:
         resolve(count("sex > 'm'"), DOMAIN)
-    assert str(refused.value) == (
-        "where: sex > 'm' must not compare unordered categories. "
-        "Declare ordered=True (in a file: `ordered: true`), or use `in`."
-    )
+    assert str(refused.value) == f"where: sex > 'm' {UNORDERED}"
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ class Distance(float):
     _legs: Sequence[Leg]
     _last: Sequence[Any]
 
-    def __new__(cls, policy: Policy, last: Sequence[Any] = (), *, legs: Sequence[Leg] = ()) -> Distance:
+    def __new__(cls, policy: Policy, last: Sequence[Any] = (), legs: Sequence[Leg] = ()) -> Distance:
         """Make a distance from legs and from the records that follow them; without either there is no chain."""
         edges = sum(leg.edges for leg in legs) + len(last) - (not legs)
         made = super().__new__(cls, edges if legs or last else math.inf)
@@ -82,7 +82,7 @@ class Distance(float):
         return "inf" if math.isinf(self) else str(int(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self._policy, self._last, self._legs)
+        return Distance, (self._policy, self._last, self._legs)
 
     def records(self) -> Iterator[Any]:
         """Go through the records of the chain, from the first to the last; `ABSENT` is somebody not in the data."""
@@ -123,10 +123,6 @@ class Distance(float):
             if added != first:
                 return False
         return True
-
-
-def _remade(policy: Policy, last: Sequence[Any], legs: Sequence[Leg]) -> Distance:
-    return Distance(policy, last, legs=legs)
 
 
 def distance(policy: Policy, hidden: Any, cover: Any, *, effort: int = EFFORT) -> Distance:
