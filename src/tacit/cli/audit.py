@@ -188,13 +188,7 @@ def audit_job(
     names: list[str] = []
     for release in found.releases:
         name, plan = release.name, plans[release.name]
-        whole = WholeRelease(
-            found.about(),
-            release.query,
-            release.epsilon,
-            release.consistent,
-            release.nonnegative,
-        )
+        whole = WholeRelease(found.about(), release.query, release.epsilon, release.consistent, release.nonnegative)
         names += [name, f"{name}, whole"]
         rows.append(lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on))
         rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on, seconds))
@@ -245,19 +239,14 @@ def audit_disclosure(
     from tacit.jobs.job_run import check_rows, plan_releases
 
     if not curator:
-        raise PlanError(
-            "must be given: this audit opens the rows and shows true counts, for whoever holds them",
-            key="--curator",
-            fix="Say --curator if you are that person, and publish nothing of it.",
-        )
+        rule = "must be given: this audit opens the rows and shows true counts, for whoever holds them"
+        raise PlanError(rule, key="--curator", fix="Say --curator if you are that person, and publish nothing of it.")
     if chart is not None and chart.suffix.lower() not in (".svg", ".png"):
-        raise PlanError(
-            "must be an .svg or a .png file", key="--chart", given=chart.name, fix="Use one of these endings."
-        )
+        fix = "Use one of these endings."
+        raise PlanError("must be an .svg or a .png file", key="--chart", given=chart.name, fix=fix)
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
-        raise PlanError(
-            "must be a new file in a folder that exists", key="--chart", given=str(chart), fix="Name another."
-        )
+        fix = "Name another."
+        raise PlanError("must be a new file in a folder that exists", key="--chart", given=str(chart), fix=fix)
     found = read_job(job)
     check_rows(found)
     _, plans = plan_releases(found)
@@ -297,9 +286,8 @@ def audit_everything(
     from tacit.audit.selfcheck.registry import as_markdown, audit_named, claimed_by, names
 
     if write is not None and (write.is_dir() or not write.parent.is_dir()):
-        raise PlanError(
-            "must be a file in a folder that exists", key="--write", given=str(write), fix="Make the folder."
-        )
+        fix = "Make the folder."
+        raise PlanError("must be a file in a folder that exists", key="--write", given=str(write), fix=fix)
     check_power(samples, alpha, max(claimed_by(name) or 0 for name in names()))
     rows = [lambda on, n=name: audit_named(n, samples, alpha, on) for name in names()]
     return _report(

@@ -48,9 +48,8 @@ def run_monitors(
         read_points(found.points)  # what is wrong with it is said before anything is charged
     where = str(follow) if follow is not None else found.batches
     if where is None:
-        raise PlanError(
-            "must be named", key="batches", file=str(config), fix="Add --follow FOLDER, or `batches: events/*.csv`."
-        )
+        fix = "Add --follow FOLDER, or `batches: events/*.csv`."
+        raise PlanError("must be named", key="batches", file=str(config), fix=fix)
     if follow is not None and not follow.is_dir():
         raise PlanError("must be a folder", key="--follow", given=str(follow), fix="Create it first.")
     endless = follow is not None and not once

@@ -93,14 +93,7 @@ def check_policy(
 
 def _describe(found: Policy, *, as_json: bool) -> None:
     from tacit.plan.sensitivity.fact_cost import costs_for_tables
-    from tacit.policy.describe import (
-        Section,
-        description,
-        protected_examples,
-        protections,
-        public_facts,
-        warnings,
-    )
+    from tacit.policy.describe import Section, description, protected_examples, protections, public_facts, warnings
 
     costs = costs_for_tables(found)
     if not as_json:
@@ -135,8 +128,7 @@ def draft(
     *,
     out: Annotated[Path, typer.Option("--out", metavar="POLICY.yaml", help="The file to write.")] = Path("policy.yaml"),
     has_header: Annotated[
-        bool,
-        typer.Option("--has-header", help="The first line contains names, even if they look like values."),
+        bool, typer.Option("--has-header", help="The first line contains names, even if they look like values.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -202,9 +194,8 @@ def _write(out: Path, text: str) -> None:
 
 
 def _exists(out: Path) -> PolicyError:
-    return PolicyError(
-        "must not exist yet", key="--out", given=str(out), fix="Name another with --out; nothing is overwritten."
-    )
+    fix = "Name another with --out; nothing is overwritten."
+    return PolicyError("must not exist yet", key="--out", given=str(out), fix=fix)
 
 
 class File(StrEnum):

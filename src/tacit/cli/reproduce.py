@@ -34,11 +34,8 @@ def reproductions() -> Iterator[None]:
     except ModuleNotFoundError as missing:
         if missing.name != "tacit_reproductions":
             raise
-        raise Refused(
-            "are not installed",
-            key="reproductions",
-            fix="Say `pip install -e reproductions` in a clone of the repository.",
-        ) from None
+        fix = "Say `pip install -e reproductions` in a clone of the repository."
+        raise Refused("are not installed", key="reproductions", fix=fix) from None
 
 
 def reproduce_paper(

@@ -76,9 +76,8 @@ def read_dependence(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEnt
 
 def _attribute(entry: YamlEntry, name: str, domain: Domain) -> None:
     if name not in domain:
-        raise entry.refuse(
-            "must be about attributes of the policy", given=name, fix=nearest(name, list(domain), most=20)
-        )
+        fix = nearest(name, list(domain), most=20)
+        raise entry.refuse("must be about attributes of the policy", given=name, fix=fix)
 
 
 def read_value(entry: YamlEntry, domain: Domain, name: str) -> Any:
@@ -97,11 +96,8 @@ def _table(entry: YamlEntry, policy: Policy) -> Dependence:
     for one in fields["cells"].listed():
         parts = one.listed()
         if len(parts) != len(names) + 1:
-            raise one.refuse(
-                f"must have a value for each of {', '.join(names)}, then the probability",
-                given=one.plain(),
-                fix="Write [late, early, 0.2].",
-            )
+            rule = f"must have a value for each of {', '.join(names)}, then the probability"
+            raise one.refuse(rule, given=one.plain(), fix="Write [late, early, 0.2].")
         cell = tuple(read_value(part, policy.domain, name) for name, part in zip(names, parts, strict=False))
         if cell in cells:
             raise one.refuse("must not be given twice", given=one.plain(), fix="Add the two up.")
@@ -173,14 +169,12 @@ def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> 
     domain = Domain({name: policy.domain[name] for name in names})
     cells = math.prod(attribute.size for attribute in domain.values())
     if cells > MOST_CELLS:
-        raise fields["attributes"].refuse(
-            f"must have at most {MOST_CELLS:,} cells together", given=cells, fix="Name fewer, or give a network."
-        )
+        fix = "Name fewer, or give a network."
+        raise fields["attributes"].refuse(f"must have at most {MOST_CELLS:,} cells together", given=cells, fix=fix)
     path = fields["file"].file_path()
     if not path.is_file():
-        raise fields["file"].refuse(
-            "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
-        )
+        fix = "Check the path; it is relative to the case file."
+        raise fields["file"].refuse("must be a file", given=fields["file"].text(), fix=fix)
     if not options["unprotected"]:
         _check_public(fields["file"], path, rows)
     # whoever is in it: a row is a row
@@ -206,14 +200,9 @@ def _check_public(entry: YamlEntry, path: Path, rows: Mapping[str, YamlEntry]) -
         except (OSError, ValueError):
             found = []
         if not found:
-            raise written.refuse(
-                "must lead to a file, or nobody can tell whether the dependence is counted from it",
-                given=written.text(),
-                fix="Check the path; it is relative to the case file.",
-            )
+            rule = "must lead to a file, or nobody can tell whether the dependence is counted from it"
+            raise written.refuse(rule, given=written.text(), fix="Check the path; it is relative to the case file.")
         if any(path.samefile(one) for one in found):
-            raise entry.refuse(
-                "must be public: it is the rows of the case, and nobody pays for what their counts tell",
-                given=entry.text(),
-                fix="Count an earlier data set, or write `unprotected: true` and show the result to nobody.",
-            )
+            rule = "must be public: it is the rows of the case, and nobody pays for what their counts tell"
+            fix = "Count an earlier data set, or write `unprotected: true` and show the result to nobody."
+            raise entry.refuse(rule, given=entry.text(), fix=fix)

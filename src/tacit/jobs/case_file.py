@@ -169,9 +169,8 @@ class Case:
         """Return the same under another limit, or with other options."""
         wanted = self.limit if limit is None else limit
         if wanted is None:
-            raise JobError(
-                "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
-            )
+            fix = "Add `limit: 0.1`, in nats, to the case."
+            raise JobError("must be given for a plan", key="limit", file=self.file, fix=fix)
         with self.places["case"].blamed(self.places), self._explained_cap():
             return leakage_budget(
                 self.dependence,
@@ -205,11 +204,8 @@ class Case:
         """Return the job of the case with its limits, or refuse a case that cannot be run."""
         if self.job is None:
             whole = self.places["case"]
-            raise whole.refuse(
-                "must have the keys rows and releases to be run",
-                given=sorted(whole.mapping()),
-                fix="Add them to the case.",
-            )
+            fix = "Add them to the case."
+            raise whole.refuse("must have the keys rows and releases to be run", given=sorted(whole.mapping()), fix=fix)
         if self.dependence.unprotected and "limit" in self.places:
             raise self.places["limit"].refuse(
                 "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
@@ -288,19 +284,13 @@ def _planned(case: Case, query: Query) -> Fraction:
     records = choose(query, case.policy, 1).records
     shows = [] if records is None else [one for one in records.shows if not one.is_public]
     if len(shows) == 1 and shows[0].application and shows[0].application not in case.applications:
-        raise JobError(
-            "must be an application of the case, since the epsilon is planned",
-            key="application",
-            given=shows[0].application,
-            fix=nearest(shows[0].application, list(case.applications)),
-        )
+        rule = "must be an application of the case, since the epsilon is planned"
+        fix = nearest(shows[0].application, list(case.applications))
+        raise JobError(rule, key="application", given=shows[0].application, fix=fix)
     if len(shows) != 1 or shows[0].application not in case.applications:
-        raise JobError(
-            "must be a number, unless one attribute is shown to an application of the case",
-            key="epsilon",
-            given=PLANNED,
-            fix="Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number.",
-        )
+        rule = "must be a number, unless one attribute is shown to an application of the case"
+        fix = "Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number."
+        raise JobError(rule, key="epsilon", given=PLANNED, fix=fix)
     if case.dependence.unprotected and case.epsilon is None:
         raise JobError(
             "must be a number: the dependence is unprotected, and what is planned would tell about people for "
@@ -352,9 +342,8 @@ def _coalitions(
     found = _groups(fields["coalitions"], list(applications), "an application of the case")
     for name, members in found.items():
         if name in applications and members != (name,):
-            raise fields["coalitions"].refuse(
-                "must not have the name of an application, unless it is alone in it", given=name, fix="Rename it."
-            )
+            rule = "must not have the name of an application, unless it is alone in it"
+            raise fields["coalitions"].refuse(rule, given=name, fix="Rename it.")
     return found
 
 
@@ -362,9 +351,8 @@ def _check_limited(entry: YamlEntry | None, case: Case) -> None:
     """Refuse a limit that could be meant for an attribute or for a group."""
     for name in case.limit if isinstance(case.limit, Mapping) else ():
         if entry is not None and name in case.sensitive and name in case.groups:
-            raise entry.refuse(
-                "must not be both an attribute and an application or coalition", given=name, fix="Rename one of them."
-            )
+            fix = "Rename one of them."
+            raise entry.refuse("must not be both an attribute and an application or coalition", given=name, fix=fix)
 
 
 def _epsilons(entry: YamlEntry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:

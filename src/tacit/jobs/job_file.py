@@ -75,11 +75,8 @@ def _release_name(entry: YamlEntry) -> str:
     written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
     name = unicodedata.normalize("NFC", written)
     if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
-        raise entry.refuse(
-            "must start with a letter or digit and have only letters, digits, spaces, - and _",
-            given=written,
-            fix="It becomes the name of files; rename it.",
-        )
+        rule = "must start with a letter or digit and have only letters, digits, spaces, - and _"
+        raise entry.refuse(rule, given=written, fix="It becomes the name of files; rename it.")
     if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
         raise entry.refuse("must be usable as the name of a file", given=written, fix="Choose another name.")
     return name
@@ -301,9 +298,8 @@ def rows_below(entry: YamlEntry) -> dict[str, YamlEntry]:
     for entered in listed:
         path = _row_path(entered)
         if path in found:
-            raise entered.refuse(
-                "must not be given twice", given=entered.text(), fix="Everybody in it would count twice."
-            )
+            fix = "Everybody in it would count twice."
+            raise entered.refuse("must not be given twice", given=entered.text(), fix=fix)
         found[path] = entered
     return found
 
@@ -334,9 +330,8 @@ def _dataset(entry: YamlEntry, rows: Sequence[str]) -> str:
     stem = Path(rows[0]).stem
     # the name decides whose budget is charged, so it is never made up from a pattern or from one file of several
     if len(rows) > 1 or glob.has_magic(stem):
-        raise entry.refuse(
-            "has several files, so the data set needs a name", given=entry.plain(), fix="Add `dataset: ..`."
-        )
+        fix = "Add `dataset: ..`."
+        raise entry.refuse("has several files, so the data set needs a name", given=entry.plain(), fix=fix)
     with entry.blamed():
         return checked_name(stem, key="dataset", file="")
 
@@ -366,11 +361,8 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
         name = values["name"]
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
-            raise fields["name"].refuse(
-                "must be the name of one release only",
-                given=name,
-                fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
-            )
+            fix = f"Rename it; the first is in line {taken[name.casefold()]}."
+            raise fields["name"].refuse("must be the name of one release only", given=name, fix=fix)
         taken[name.casefold()] = fields["name"].line
         query = read_query(fields["query"], policy.domain)
         epsilon = _epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned)

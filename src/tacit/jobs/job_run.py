@@ -104,12 +104,8 @@ def remaining(job: Job) -> Fraction:
             left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
             return left if job.budget is None else min(left, job.budget)
     if job.budget is None:
-        raise JobError(
-            "must be given, since the ledger is new",
-            key="budget",
-            file=job.file,
-            fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
-        )
+        fix = "Add `budget: 1.0`, or grant a budget: `tacit ledger grant`."
+        raise JobError("must be given, since the ledger is new", key="budget", file=job.file, fix=fix)
     return job.budget
 
 

@@ -259,13 +259,9 @@ class MonitorFile:
             with Ledger(self.ledger, create=False) as ledger:
                 left = ledger.remaining(dataset=str(self.dataset), analyst=self.analyst)
             if cost > left:
-                raise BudgetExceeded(
-                    f"must not cost more in all than what remains, {shown(left)}",
-                    key="monitors",
-                    given=shown(cost),
-                    file=self.file,
-                    fix="Ask for less, or grant more budget. Nothing was charged.",
-                )
+                rule = f"must not cost more in all than what remains, {shown(left)}"
+                fix = "Ask for less, or grant more budget. Nothing was charged."
+                raise BudgetExceeded(rule, key="monitors", given=shown(cost), file=self.file, fix=fix)
             self._check_policies(new)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened: dict[str, Monitor] = {}
@@ -432,11 +428,8 @@ def _options(
 ) -> dict[str, Any]:
     """Return the arguments of one monitor; what it says itself comes before what the file says for all."""
     if ("place" in own) == ("map" in own):
-        raise one.refuse(
-            "must have the key place or the key map",
-            given=sorted(own),
-            fix="`place: gym` watches one place over time, `map: all` all places at one time.",
-        )
+        fix = "`place: gym` watches one place over time, `map: all` all places at one time."
+        raise one.refuse("must have the key place or the key map", given=sorted(own), fix=fix)
     kind = "map" if "map" in own else "place"
     for key in MONITOR_KEYS:
         if key.to and kind not in key.to and key.name in own:

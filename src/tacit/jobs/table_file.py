@@ -163,9 +163,8 @@ def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
 def _check_fit_together(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> None:
     """Refuse keys that need others, or that say the same as others."""
     if ("lam" in fields) != ("delta" in fields):
-        raise entry.refuse(
-            "must have lam and delta together", given=sorted(fields), fix="Leave both out for perturbation."
-        )
+        fix = "Leave both out for perturbation."
+        raise entry.refuse("must have lam and delta together", given=sorted(fields), fix=fix)
     if "lam" not in fields and any(key in fields for key in _BESIDE_BOTH):
         raise entry.refuse("needs lam and delta", given=sorted(fields), fix="Add `lam: 0.3` and `delta: 0.3`.")
     promised = [key for key in _PROMISES if key in fields]

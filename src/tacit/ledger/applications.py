@@ -237,21 +237,13 @@ class Applications:
                 "Or set limits with a dependence that has it.",
             )
         if one.is_public and self.sensitive.get(one.attribute):
-            raise LedgerError(
-                "is shown for certain, and has sensitive values: the policy does not hide them",
-                key="attribute",
-                given=one.attribute,
-                file=file,
-                fix="Nothing was charged. Let the policy protect these values, or set limits without them.",
-            )
+            rule = "is shown for certain, and has sensitive values: the policy does not hide them"
+            fix = "Nothing was charged. Let the policy protect these values, or set limits without them."
+            raise LedgerError(rule, key="attribute", given=one.attribute, file=file, fix=fix)
         if one.application and one.application not in self.known:
-            raise LedgerError(
-                "must be an application of a coalition",
-                key="application",
-                given=one.application,
-                file=file,
-                fix=f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it.",
-            )
+            rule = "must be an application of a coalition"
+            fix = f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it."
+            raise LedgerError(rule, key="application", given=one.application, file=file, fix=fix)
 
     def _reached(self, seen: ShownSoFar) -> dict[tuple[str, str], Fraction]:
         """Return the epsilon of each application and attribute that the dependence says something about."""

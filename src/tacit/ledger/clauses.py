@@ -81,13 +81,9 @@ class Limits(Clause):
     def check(self, page: Page, dataset: str) -> None:
         held, wanted = limits_before(page.sums(dataset), dataset), self._applications.fingerprint
         if held not in (None, wanted) and not self._replace:
-            raise LedgerError(
-                f"must be those that hold for dataset {dataset!r} already, {held[:12]}",
-                key="leakage",
-                given=wanted[:12],
-                file=page.file,
-                fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
-            )
+            rule = f"must be those that hold for dataset {dataset!r} already, {held[:12]}"
+            fix = "Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence."
+            raise LedgerError(rule, key="leakage", given=wanted[:12], file=page.file, fix=fix)
 
     def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
         limits = self._applications

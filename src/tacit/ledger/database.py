@@ -138,29 +138,21 @@ class Store:
         """Return the head row and keep every other writer waiting until the transaction ends."""
         row = db.execute(select(HEAD).where(HEAD.c.id == 1).with_for_update()).mappings().one_or_none()
         if row is None:
-            raise LedgerError(
-                "has lost its head row, so nothing may be charged",
-                file=self.name,
-                fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
-            )
+            fix = "Put the last good copy back; `tacit ledger verify` tells which one is good."
+            raise LedgerError("has lost its head row, so nothing may be charged", file=self.name, fix=fix)
         self._check_version(row["version"])
         self._refuse_strange(db)
         return dict(row)
 
     def _refuse_strange(self, db: Connection) -> None:
         if found := chain.strange(db):
-            raise LedgerError(
-                f"holds the {found}, which Tacit did not make and which could change sums, so nothing may be charged",
-                file=self.name,
-                fix="Put the last good copy back, or look at it, drop it and run `tacit ledger verify`.",
-            )
+            rule = f"holds the {found}, which Tacit did not make and which could change sums, so nothing may be charged"
+            fix = "Put the last good copy back, or look at it, drop it and run `tacit ledger verify`."
+            raise LedgerError(rule, file=self.name, fix=fix)
 
     def _held_by_older(self) -> LedgerError:
-        return LedgerError(
-            "is still open in a process of an older Tacit, which writes beside the file; nothing was written",
-            file=self.name,
-            fix="End that process and try again.",
-        )
+        rule = "is still open in a process of an older Tacit, which writes beside the file; nothing was written"
+        return LedgerError(rule, file=self.name, fix="End that process and try again.")
 
     def _attempt(self, work: Callable[[Connection], Result], options: dict[str, Any]) -> Result:
         if self._engine is None:
@@ -182,34 +174,25 @@ class Store:
         if not present & OURS:
             # A PostgreSQL database is usually shared with other tables; a file was meant for the ledger alone.
             if present and self._is_sqlite:
-                raise LedgerError(
-                    f"is an SQLite database but no Tacit ledger; it holds {', '.join(sorted(present)[:5])}",
-                    file=self.name,
-                    fix="Name another file: Tacit will not write into this one.",
-                )
+                rule = f"is an SQLite database but no Tacit ledger; it holds {', '.join(sorted(present)[:5])}"
+                raise LedgerError(rule, file=self.name, fix="Name another file: Tacit will not write into this one.")
             return True
         version = None
         if HEAD.name in present:
             version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
         # an older ledger lacks what came later; a lost head row is for `verify` to report
         if missing := sorted(chain.WANTED.get(version or 0, chain.FROM_THE_START) - present):
-            raise LedgerError(
-                f"is a half-written or damaged ledger: {', '.join(missing)} missing",
-                file=self.name,
-                fix="Put the last good copy back, or name a new file and grant the budget that is left.",
-            )
+            rule = f"is a half-written or damaged ledger: {', '.join(missing)} missing"
+            fix = "Put the last good copy back, or name a new file and grant the budget that is left."
+            raise LedgerError(rule, file=self.name, fix=fix)
         if version is not None:
             self._check_version(version)
         return False
 
     def _check_version(self, version: object) -> None:
         if version != SCHEMA_VERSION and version not in chain.OLDER_VERSIONS:
-            raise LedgerError(
-                f"was written by a newer Tacit: this one knows ledger version {SCHEMA_VERSION}",
-                given=version,
-                file=self.name,
-                fix="Upgrade with `pip install -U tacit`.",
-            )
+            rule = f"was written by a newer Tacit: this one knows ledger version {SCHEMA_VERSION}"
+            raise LedgerError(rule, given=version, file=self.name, fix="Upgrade with `pip install -U tacit`.")
 
     def _create(self, seal: Seal) -> None:
         def build(db: Connection) -> None:
@@ -296,9 +279,8 @@ def _engine(address: Address, *, wait_seconds: float, create: bool) -> Engine:
                 address.url, poolclass=NullPool, isolation_level="READ COMMITTED", connect_args=patience
             )
         except ImportError:
-            raise LedgerError(
-                "PostgreSQL needs the package psycopg", file=address.name, fix="Run `pip install 'tacit[postgres]'`."
-            ) from None
+            fix = "Run `pip install 'tacit[postgres]'`."
+            raise LedgerError("PostgreSQL needs the package psycopg", file=address.name, fix=fix) from None
     uri = address.sqlite_uri(create=create)
 
     def connect() -> sqlite3.Connection:
@@ -354,11 +336,7 @@ _REFUSALS: Final = (
         "Let somebody with write permission run `tacit ledger verify` on it once.",
         ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"),
     ),
-    (
-        "may not be written to; nothing was changed",
-        "Ask for write permission.",
-        ("SQLITE_READONLY", "25006", "42501"),
-    ),
+    ("may not be written to; nothing was changed", "Ask for write permission.", ("SQLITE_READONLY", "25006", "42501")),
     (
         "cannot be opened: the file must be readable, and for a charge its folder writable",
         "Check the permissions of both. A ledger of an older Tacit must be opened once by somebody who may write "

@@ -80,13 +80,9 @@ def checked_name(name: str, *, key: str, file: str) -> str:
     """Return the name in one spelling; two spellings of one name would be two budgets."""
     name = str.__str__(name) if isinstance(name, str) else name  # whatever a subclass may make of it later
     if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable() or is_unseen(name):
-        raise LedgerError(
-            "must be a name without blanks around it or characters that cannot be printed or seen",
-            key=key,
-            given=name,
-            file=file,
-            fix=f'For example {key}="{"ana" if key == "analyst" else "clinic"}".',
-        )
+        rule = "must be a name without blanks around it or characters that cannot be printed or seen"
+        fix = f'For example {key}="{"ana" if key == "analyst" else "clinic"}".'
+        raise LedgerError(rule, key=key, given=name, file=file, fix=fix)
     if len(name) > LONGEST_NAME:
         rule = f"must have at most {LONGEST_NAME} characters"
         raise LedgerError(rule, key=key, given=len(name), file=file, fix="Shorten it.")
@@ -278,18 +274,13 @@ def address_of(where: str | Path) -> Address:
         url = make_url(text)
     except (ArgumentError, ValueError):
         # The text is not repeated: what cannot be parsed may still hold a password.
-        raise LedgerError(
-            "ledger must be a path or a database URL that can be read",
-            fix='For example "postgresql+psycopg://user@host/database".',
-        ) from None
+        fix = 'For example "postgresql+psycopg://user@host/database".'
+        raise LedgerError("ledger must be a path or a database URL that can be read", fix=fix) from None
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         return _sqlite_address(text, url)
     if url.drivername not in ("postgres", "postgresql", "postgresql+psycopg"):
-        raise LedgerError(
-            "ledger must be kept in SQLite (sqlite:///) or PostgreSQL (postgresql+psycopg://)",
-            given=url.drivername,
-            fix='Name a file, as in "ledger.db", or such a URL.',
-        )
+        rule = "ledger must be kept in SQLite (sqlite:///) or PostgreSQL (postgresql+psycopg://)"
+        raise LedgerError(rule, given=url.drivername, fix='Name a file, as in "ledger.db", or such a URL.')
     url = url.set(drivername="postgresql+psycopg")
     return Address(url.render_as_string(hide_password=True), url)
 
@@ -301,12 +292,9 @@ def _sqlite_address(text: str, url: URL) -> Address:
     for key, value in url.query.items():
         # Locks keep two processes apart. Other settings are refused unseen: a ledger needs none of them.
         if (key, value) != ("uri", "true") and not (key == "mode" and value in _MODES):
-            raise LedgerError(
-                f"the address of a ledger must not set {key}: no setting may switch its locks off",
-                given=f"{key}={value}",
-                file=text.partition("?")[0],
-                fix="Leave it out; only mode=ro is known, for looking.",
-            )
+            rule = f"the address of a ledger must not set {key}: no setting may switch its locks off"
+            fix = "Leave it out; only mode=ro is known, for looking."
+            raise LedgerError(rule, given=f"{key}={value}", file=text.partition("?")[0], fix=fix)
     if database.startswith("file:"):
         path = database.removeprefix("file:")
         database = unquote(re.sub(r"^//(localhost)?(?=/)", "", path))
@@ -369,17 +357,13 @@ def check_only_name(address: Address) -> None:
     except OSError as error:
         raise _cannot_open(error, address.name) from None
     if links > 1:
-        raise LedgerError(
-            f"must have one name, and this file has {links} (hard links): charges under two names can be lost",
-            file=address.name,
-            fix="Remove the other names (`find . -samefile ..` shows them), or make them symbolic links.",
-        )
+        rule = f"must have one name, and this file has {links} (hard links): charges under two names can be lost"
+        fix = "Remove the other names (`find . -samefile ..` shows them), or make them symbolic links."
+        raise LedgerError(rule, file=address.name, fix=fix)
     if _is_mounted(real):
-        raise LedgerError(
-            "is mounted by itself, so the same file has another name elsewhere: charges under two names can be lost",
-            file=address.name,
-            fix="Mount the folder that it lies in instead of the file, as in `docker run -v ledgers:/ledgers`.",
-        )
+        rule = "is mounted by itself, so the same file has another name elsewhere: charges under two names can be lost"
+        fix = "Mount the folder that it lies in instead of the file, as in `docker run -v ledgers:/ledgers`."
+        raise LedgerError(rule, file=address.name, fix=fix)
 
 
 def _is_mounted(file: Path) -> bool:

@@ -71,17 +71,11 @@ class Ledger:
 
     @sealed
     def __init__(
-        self,
-        where: str | Path,
-        *,
-        key: str | bytes | None = None,
-        wait_seconds: float = 60.0,
-        create: bool = True,
+        self, where: str | Path, *, key: str | bytes | None = None, wait_seconds: float = 60.0, create: bool = True
     ) -> None:
         if not isinstance(where, str | Path):
-            raise LedgerError(
-                f"must be a path or a database URL, not {kind_of(where)}", key="ledger", fix="Name its file."
-            )
+            fix = "Name its file."
+            raise LedgerError(f"must be a path or a database URL, not {kind_of(where)}", key="ledger", fix=fix)
         self._seal = Seal(checked_key(key))
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
         self._rules = LedgerRules(self._store.name)
@@ -103,12 +97,7 @@ class Ledger:
         self._store.close()
 
     def grant(
-        self,
-        *,
-        dataset: str,
-        epsilon: Amount,
-        analyst: str | None = None,
-        policy: Policy | None = None,
+        self, *, dataset: str, epsilon: Amount, analyst: str | None = None, policy: Policy | None = None
     ) -> LedgerEntry:
         """Add budget: to the data set's total, or with `analyst` to that analyst's cap within the total.
 
@@ -172,13 +161,7 @@ class Ledger:
         return self._book.write(work)
 
     def charge(
-        self,
-        *,
-        dataset: str,
-        epsilon: Amount,
-        analyst: str | None = None,
-        policy: Policy | None = None,
-        what: str = "",
+        self, *, dataset: str, epsilon: Amount, analyst: str | None = None, policy: Policy | None = None, what: str = ""
     ) -> Receipt:
         """Take `epsilon` from the data set's total and from the analyst's cap, if there is one; both or neither.
 

@@ -254,11 +254,9 @@ class Page:
     def move(self, dataset: str, analyst: str | None, new: RunningSum, *, is_new: bool = False) -> None:
         """Move the running sums of one account, in the transaction that wrote the entries."""
         if any(amount.denominator >= 10**SUM_DIGITS for amount in (new.granted, new.spent)):
-            raise LedgerError(
-                f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits",
-                file=self.file,
-                fix="Nothing was written. Use an epsilon with a few decimals, such as 0.05.",
-            )
+            rule = f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits"
+            fix = "Nothing was written. Use an epsilon with a few decimals, such as 0.05."
+            raise LedgerError(rule, file=self.file, fix=fix)
         row = {"dataset": dataset, "analyst": analyst or TOTAL, **new.row()}
         self.put(ACCOUNTS, row)
         if is_new or (analyst and new.granted):
@@ -371,11 +369,8 @@ class Book:
         """Return a page with the head row, locked; refuse to write behind an entry that it does not fit."""
         page = Page(db, self.store.locked_head(db), self.seal, self.file)
         if why := chain.wrong_key(page.head, self.seal):
-            raise LedgerError(
-                f"cannot be written to: {why}",
-                file=self.file,
-                fix="Set TACIT_LEDGER_KEY to the key that it was started with, or unset it if there was none.",
-            )
+            fix = "Set TACIT_LEDGER_KEY to the key that it was started with, or unset it if there was none."
+            raise LedgerError(f"cannot be written to: {why}", file=self.file, fix=fix)
         if problem := self._unfit(page):
             raise self._unsound(problem)
         return self._taken_over(page) if page.is_older else page
@@ -402,11 +397,8 @@ class Book:
         return page
 
     def _unsound(self, problem: str) -> LedgerError:
-        return LedgerError(
-            f"is damaged ({problem}), so nothing more may be written",
-            file=self.file,
-            fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
-        )
+        fix = "Put the last good copy back; `tacit ledger verify` tells which one is good."
+        return LedgerError(f"is damaged ({problem}), so nothing more may be written", file=self.file, fix=fix)
 
     def dataset(self, dataset: str) -> str:
         """Return the name of a data set in its one spelling, or refuse it."""

@@ -68,11 +68,9 @@ class LedgerRules:
         if account.policy in (None, fingerprint):
             return
         if fingerprint is None:
-            raise LedgerError(
-                f"policy must be given: {who} is counted under {policy_name(account.policy)}",
-                file=self._file,
-                fix="Nothing was charged. Pass the policy that the release keeps, as in charge(.., policy=policy).",
-            )
+            rule = f"policy must be given: {who} is counted under {policy_name(account.policy)}"
+            fix = "Nothing was charged. Pass the policy that the release keeps, as in charge(.., policy=policy)."
+            raise LedgerError(rule, file=self._file, fix=fix)
         pair = (str(account.policy), fingerprint)
         if pair not in self._compared:
             raise NotComparedYet(pair, text() or "")
@@ -120,24 +118,17 @@ class LedgerRules:
     def refuse_anonymous_charge(self, page: Page, dataset: str) -> None:
         """Refuse a charge without an analyst where single analysts have caps."""
         if page.state(CAPPED, dataset, "") is not None:
-            raise LedgerError(
-                f"analyst must be given: dataset {dataset!r} has caps for single analysts",
-                file=self._file,
-                fix='Say who asks, as in charge(.., analyst="ana").',
-            )
+            rule = f"analyst must be given: dataset {dataset!r} has caps for single analysts"
+            raise LedgerError(rule, file=self._file, fix='Say who asks, as in charge(.., analyst="ana").')
 
     def refuse_look_alikes(self, page: Page, dataset: str, analyst: str | None) -> None:
         """Refuse a new name that looks like a known one."""
         for key, whose, name in (("dataset", "", dataset), ("analyst", dataset, analyst)):
             other = None if name is None else known_alike(page, whose, name)
             if other is not None:
-                raise LedgerError(
-                    f"looks like {other!r}, which is in this ledger, and would be an account of its own",
-                    key=key,
-                    given=name,
-                    file=self._file,
-                    fix=f"Nothing was written. Write {other!r} if you mean it, or choose a name that nobody mistakes.",
-                )
+                rule = f"looks like {other!r}, which is in this ledger, and would be an account of its own"
+                fix = f"Nothing was written. Write {other!r} if you mean it, or choose a name that nobody mistakes."
+                raise LedgerError(rule, key=key, given=name, file=self._file, fix=fix)
 
     def _grant_command(self, dataset: str) -> str:
         return f"`tacit ledger grant {quote(self._file)} --dataset {quote(dataset)} --epsilon 1`"

@@ -47,11 +47,9 @@ class LeakageWatch:
 
     def __init__(self, applications: Applications | None, policy: Policy) -> None:
         if applications is not None and not isinstance(applications, Applications):
-            raise PlanError(
-                f"must be limits on what applications learn, not {kind_of(applications)}",
-                key="leakage",
-                fix="Say leakage=tc.Applications(dependence, sensitive=.., coalitions=.., limit=..).",
-            )
+            rule = f"must be limits on what applications learn, not {kind_of(applications)}"
+            fix = "Say leakage=tc.Applications(dependence, sensitive=.., coalitions=.., limit=..)."
+            raise PlanError(rule, key="leakage", fix=fix)
         if applications is not None:
             applications.check_public()
             _check_domain(applications, policy)
@@ -112,12 +110,9 @@ def _check_hidden(applications: Applications, plan: RecordsPlan) -> None:
         known = applications.dependence.values[one.attribute]
         wanted, found = applications.sensitive.get(one.attribute, frozenset()), plan.never_shown(one.attribute)
         if found is None:
-            raise PlanError(
-                "must be hidden by its own value alone where limits on what applications learn hold",
-                key="leakage",
-                given=one.attribute,
-                fix="Nothing was charged. Name a key, and let the policy protect values of this attribute.",
-            )
+            rule = "must be hidden by its own value alone where limits on what applications learn hold"
+            fix = "Nothing was charged. Name a key, and let the policy protect values of this attribute."
+            raise PlanError(rule, key="leakage", given=one.attribute, fix=fix)
         if found & set(known) != wanted & set(known):
             raise PlanError(
                 f"must take for sensitive what the policy hides of {one.attribute}: "
@@ -132,20 +127,13 @@ def _check_domain(applications: Applications, policy: Policy) -> None:
     """Refuse limits about attributes that the policy does not have, or values that they do not have there."""
     for name in applications.dependence.names:
         if name not in policy.domain:
-            raise PlanError(
-                "must be about attributes of the policy",
-                key="leakage",
-                given=name,
-                fix=f"{nearest(name, list(policy.domain))} Or make the dependence of fewer attributes.",
-            )
+            fix = f"{nearest(name, list(policy.domain))} Or make the dependence of fewer attributes."
+            raise PlanError("must be about attributes of the policy", key="leakage", given=name, fix=fix)
         for value in applications.dependence.values[name]:
             if not _is_value(value, policy.domain[name]):
-                raise PlanError(
-                    f"must be about values of {name} as the policy writes them",
-                    key="leakage",
-                    given=word_or_kind(value),
-                    fix=f"Make the dependence of such as {policy.domain[name].words(policy.domain[name].value(0))}.",
-                )
+                rule = f"must be about values of {name} as the policy writes them"
+                fix = f"Make the dependence of such as {policy.domain[name].words(policy.domain[name].value(0))}."
+                raise PlanError(rule, key="leakage", given=word_or_kind(value), fix=fix)
 
 
 def _is_value(value: Any, attribute: Attribute) -> bool:
@@ -301,11 +289,8 @@ class Purse:
         """
         if self._budget is not None and os.getpid() != self._process:
             # what was spent is remembered in one process; a ledger alone is shared
-            raise BudgetExceeded(
-                "belongs to the process that made the session",
-                key="budget",
-                fix="Make a session here; a ledger without a budget of the session can be shared.",
-            )
+            fix = "Make a session here; a ledger without a budget of the session can be shared."
+            raise BudgetExceeded("belongs to the process that made the session", key="budget", fix=fix)
         with self._lock:
             while True:
                 lines_read = [*(line for one in due for line in one.lines), *lines]
@@ -314,12 +299,9 @@ class Purse:
                 costs, after = _prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:
-                    raise BudgetExceeded(
-                        f"must not exceed what remains, {shown(self._budget - self._spent)}",
-                        key="epsilon",
-                        given=shown(epsilon),
-                        fix="Ask for less, or start a session with a larger budget.",
-                    )
+                    rule = f"must not exceed what remains, {shown(self._budget - self._spent)}"
+                    fix = "Ask for less, or start a session with a larger budget."
+                    raise BudgetExceeded(rule, key="epsilon", given=shown(epsilon), fix=fix)
                 showing = self.leakage.showing(shows, coins.mark) if shows else None
                 if self.ledger is None:
                     if table is not None:

@@ -118,16 +118,9 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
     return along_edges(
         plan.policy,
         plan.epsilon,
-        subject={
-            "made": now(),
-            "dataset": dataset,
-            "query": plan.query.document(),
-        },
+        subject={"made": now(), "dataset": dataset, "query": plan.query.document()},
         protects=protects_in_words(plan.policy),
-        step={
-            **plan.step_document(),
-            "derivation": list(step.why),
-        },
+        step={**plan.step_document(), "derivation": list(step.why)},
         mechanism=plan.mechanism,
         noise=plan.noise_document(),
         replayed=is_replayed(),

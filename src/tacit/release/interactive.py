@@ -49,10 +49,7 @@ class Asking:
     """Questions one at a time. Made by `Session.asking`; refuses after `at_most` answers that were not free."""
 
     def __init__(
-        self,
-        allowance: Allowance,
-        check: Callable[[BelowPlan], None],
-        answer: Callable[[BelowPlan], SelectionRecord],
+        self, allowance: Allowance, check: Callable[[BelowPlan], None], answer: Callable[[BelowPlan], SelectionRecord]
     ) -> None:
         self.allowance = allowance
         self._check, self._answer = check, answer
@@ -78,11 +75,7 @@ class Asking:
         return self.allowance.at_most - self._given
 
     def above(
-        self,
-        predicate: Where | str | None = None,
-        threshold: int | None = None,
-        *,
-        item: tuple[str, Any] | None = None,
+        self, predicate: Where | str | None = None, threshold: int | None = None, *, item: tuple[str, Any] | None = None
     ) -> SelectionRecord:
         """Say whether at least `threshold` people are picked by a predicate, or have an item."""
         where = predicate_for(predicate, item, keyword="asking.above")
@@ -94,11 +87,8 @@ class Asking:
             if os.getpid() != self._process:
                 raise BudgetExceeded("belongs to the process that began it", key="asking", fix="Begin one here.")
             if self.left == 0:
-                raise BudgetExceeded(
-                    f"has given all of its {self.allowance.at_most:,} answers that are not certain",
-                    key="asking",
-                    fix="Begin another one, with its own epsilon.",
-                )
+                rule = f"has given all of its {self.allowance.at_most:,} answers that are not certain"
+                raise BudgetExceeded(rule, key="asking", fix="Begin another one, with its own epsilon.")
             self._given += 1  # first: whatever happens now, this answer is not given twice
             record = self._answer(planned)
             if record.is_free:

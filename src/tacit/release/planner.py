@@ -56,21 +56,17 @@ class Planner:
 def yes_or_no(given: Any, key: str) -> bool:
     """Return an option that is True or False; any other thing has a truth of its own, and "no" would be yes."""
     if not isinstance(given, bool):
-        raise PlanError(
-            f"must be True or False, not {kind_of(given)}", key=key, fix=f"Say {key}=True, or leave it out."
-        )
+        fix = f"Say {key}=True, or leave it out."
+        raise PlanError(f"must be True or False, not {kind_of(given)}", key=key, fix=fix)
     return given
 
 
 def _check_nonnegative(plan: Plan) -> None:
     """Refuse to let no answer be below zero where true ones may be, and where noisy ones never are."""
     if plan.nonnegative and not plan.query.never_negative(plan.policy.domain):
-        raise PlanError(
-            "is for counts, and for totals of numbers that are never below zero",
-            key="nonnegative",
-            given=str(plan.query),
-            fix="Leave it out; a mean and a quantile lie in the declared range anyway.",
-        )
+        rule = "is for counts, and for totals of numbers that are never below zero"
+        fix = "Leave it out; a mean and a quantile lie in the declared range anyway."
+        raise PlanError(rule, key="nonnegative", given=str(plan.query), fix=fix)
 
 
 def check_options(plan: Plan, *, consistent: bool) -> None:
@@ -79,10 +75,7 @@ def check_options(plan: Plan, *, consistent: bool) -> None:
     if not consistent or len(plan.query.tables(domain)) < 2:
         return
     if plan.policy.per_person > 1:
-        raise PlanError(
-            "must not be asked for where a person counts in several cells, since true tables do not agree then",
-            key="consistent",
-            fix="Leave it out, or keep one row of each person.",
-        )
+        rule = "must not be asked for where a person counts in several cells, since true tables do not agree then"
+        raise PlanError(rule, key="consistent", fix="Leave it out, or keep one row of each person.")
     tables = plan.query.tables(domain)
     check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])

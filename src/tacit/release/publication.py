@@ -65,8 +65,6 @@ def check_announced(given: Any) -> Publication:
     """Return a publication that was announced, or refuse."""
     if type(given) is Publication and _announced.get(id(given)) is given:
         return given
-    raise PlanError(
-        f"must be one that `tc.publish` made, and unchanged, not {kind_of(given)}",
-        key="publication",
-        fix="Nothing was charged. Write tc.publish.perturbed(session, public=.., sensitive=.., epsilon=..).",
-    )
+    rule = f"must be one that `tc.publish` made, and unchanged, not {kind_of(given)}"
+    fix = "Nothing was charged. Write tc.publish.perturbed(session, public=.., sensitive=.., epsilon=..)."
+    raise PlanError(rule, key="publication", fix=fix)

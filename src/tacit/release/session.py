@@ -81,9 +81,8 @@ class Session:
         if per_person is not None and (isinstance(per_person, bool) or not isinstance(per_person, int)):
             raise PlanError(f"must be a whole number, not {kind_of(per_person)}", key="per_person", fix="Leave it out.")
         if ledger is not None and not isinstance(ledger, str | Path) and type(ledger) is not Ledger:
-            raise LedgerError(
-                f"must be a path, not {kind_of(ledger)}", key="ledger", fix="Name the file of the ledger."
-            )
+            fix = "Name the file of the ledger."
+            raise LedgerError(f"must be a path, not {kind_of(ledger)}", key="ledger", fix=fix)
         policy = policy.about(person, per_person, order, item)
         check_public_columns(policy)
         self.policy = policy
@@ -233,13 +232,7 @@ class Session:
         return Split(groups, Parent(self.policy, lambda: self.remaining, self._check, make))
 
     def _reserve(
-        self,
-        plans: list[Plan],
-        *,
-        run: str | None = None,
-        job: str = "",
-        pay: Pay | None = None,
-        part_of: str = "",
+        self, plans: list[Plan], *, run: str | None = None, job: str = "", pay: Pay | None = None, part_of: str = ""
     ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
@@ -350,22 +343,16 @@ def _listed_plans(given: Any) -> list[Plan]:
         is_right = False
     if is_right:
         return listed
-    raise PlanError(
-        "must be a list of plans, each made by `session.plan`",
-        key="plans",
-        fix="Nothing was charged. For one question, write session.release(query, epsilon=..).",
-    )
+    fix = "Nothing was charged. For one question, write session.release(query, epsilon=..)."
+    raise PlanError("must be a list of plans, each made by `session.plan`", key="plans", fix=fix)
 
 
 def _not_ours(*, under_another_policy: bool) -> PlanError:
     rule = (
         "must be under the policy of this session" if under_another_policy else "must be a plan that this session made"
     )
-    return PlanError(
-        f"{rule}, and unchanged",
-        key="plan",
-        fix="Make it here: session.plan(query, epsilon=..). Nothing was charged.",
-    )
+    fix = "Make it here: session.plan(query, epsilon=..). Nothing was charged."
+    return PlanError(f"{rule}, and unchanged", key="plan", fix=fix)
 
 
 def _check_texts(**given: Any) -> None:
@@ -393,12 +380,8 @@ def check_public_columns(policy: Policy) -> None:
     secret_columns = {column for name in policy.moved_attributes for column in columns[name]}
     for key, column in (("person", policy.person), ("order", policy.order)):
         if column in secret_columns:
-            raise PlanError(
-                "must not be a column that the policy keeps secret",
-                key=key,
-                given=column,
-                fix="Use an identifier or a date that no secret edge changes.",
-            )
+            fix = "Use an identifier or a date that no secret edge changes."
+            raise PlanError("must not be a column that the policy keeps secret", key=key, given=column, fix=fix)
 
 
 def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
@@ -406,11 +389,8 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
     if isinstance(rows, str | Path) and is_file(rows):
         return Path(rows).stem
     if named_in_ledger:
-        raise PlanError(
-            "must be named, because the ledger keeps the budget under this name",
-            key="dataset",
-            fix="Say dataset='clinic', and always the same for the same people.",
-        )
+        fix = "Say dataset='clinic', and always the same for the same people."
+        raise PlanError("must be named, because the ledger keeps the budget under this name", key="dataset", fix=fix)
     return "data"
 
 

@@ -96,9 +96,8 @@ class Split(Mapping[str, "Group"]):
         `charge` is called either way: it also holds what a release shows of single records against limits.
         """
         if os.getpid() != self._process:
-            raise BudgetExceeded(
-                "belongs to the process that made it", key="split", fix="Split the session of this process."
-            )
+            fix = "Split the session of this process."
+            raise BudgetExceeded("belongs to the process that made it", key="split", fix=fix)
         epsilon = sum((cost for cost, _ in costs), Fraction(0))
         with self._lock:
             more = self._spent[name] + epsilon - self._charged
@@ -164,11 +163,8 @@ class Group:
         if epsilon is not None or any(options.values()):
             raise PlanError("is part of the plan already", key="epsilon", fix="Leave it out. Nothing was charged.")
         if not self._planner.has_made(given):
-            raise PlanError(
-                "must be a plan that this group made, and unchanged",
-                key="plan",
-                fix="Make it here: group.plan(query, epsilon=..). Nothing was charged.",
-            )
+            fix = "Make it here: group.plan(query, epsilon=..). Nothing was charged."
+            raise PlanError("must be a plan that this group made, and unchanged", key="plan", fix=fix)
         return given
 
 

@@ -90,6 +90,5 @@ def _table(found: GroupedRows, names: Sequence[str], table: Names) -> Ints:
 
 def _check_size(table: Names, sizes: Sequence[int]) -> None:
     if math.prod(sizes) > MOST_CELLS:
-        raise PlanError(
-            "must have at most 2^27 cells", key="table", given=", ".join(table), fix="Name fewer attributes."
-        )
+        fix = "Name fewer attributes."
+        raise PlanError("must have at most 2^27 cells", key="table", given=", ".join(table), fix=fix)

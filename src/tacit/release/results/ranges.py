@@ -307,12 +307,9 @@ class ListedRangesRecord(LinearRecord):
 
     def _refuse(self, key: str, **given: Any) -> NoReturn:
         name = on_line(self.plan).name
-        raise PlanError(
-            f"cannot be told: only the listed ranges of {name} were measured, each by itself",
-            key=key,
-            fix=f"{'List it too, or ask' if given else 'Ask'} for ranges({name!r}, 'all').",
-            **given,
-        )
+        rule = f"cannot be told: only the listed ranges of {name} were measured, each by itself"
+        fix = f"{'List it too, or ask' if given else 'Ask'} for ranges({name!r}, 'all')."
+        raise PlanError(rule, key=key, fix=fix, **given)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -367,12 +364,9 @@ class RectanglesRecord(NumbersRecord):
         same = np.flatnonzero((self.plan.query.ends(self.plan.policy.domain) == ends).all(axis=1))
         if not len(same):
             names = self.plan.query.names
-            raise PlanError(
-                f"cannot be told: only the listed rectangles of {in_words(names)} were measured, each by itself",
-                key="rectangle",
-                given=list(rectangle),
-                fix=f"List it too, or ask for rectangles({', '.join(map(repr, names))}, 'all').",
-            )
+            rule = f"cannot be told: only the listed rectangles of {in_words(names)} were measured, each by itself"
+            fix = f"List it too, or ask for rectangles({', '.join(map(repr, names))}, 'all')."
+            raise PlanError(rule, key="rectangle", given=list(rectangle), fix=fix)
         return float(self._centre[same[0]])
 
 

@@ -400,11 +400,8 @@ def _key_twice(plan: RecordsPlan) -> DataRefused:
 
 
 def _too_many_rows(plan: RecordsPlan, owner: str) -> DataRefused:
-    return DataRefused(
-        f"must have at most {plan.rows_each:,} rows of one person, as per_person says (this is taken as known)",
-        column=owner,
-        fix="Raise per_person, which is charged anew; what was asked stays charged.",
-    )
+    rule = f"must have at most {plan.rows_each:,} rows of one person, as per_person says (this is taken as known)"
+    return DataRefused(rule, column=owner, fix="Raise per_person, which is charged anew; what was asked stays charged.")
 
 
 class _AttributeValues:

@@ -91,21 +91,14 @@ class TrueRecordsRecord(ReleaseRecord):
         check_where(predicate, domain)
         asked = frozenset() if predicate is None else predicate.columns()
         for name in sorted(asked - set(self._cells)):
-            raise PlanError(
-                "must ask about columns that were released",
-                key="estimate.where",
-                given=name,
-                fix=f"Released: {', '.join(self._cells)}.",
-            )
+            fix = f"Released: {', '.join(self._cells)}."
+            raise PlanError("must ask about columns that were released", key="estimate.where", given=name, fix=fix)
         rules = {rule_of(self.plan, name) for name in asked or self._estimated}
         coins = {number for number in rules if number is not None}
         if len(coins) > 1:
-            raise PlanError(
-                "must ask about columns that share a coin",
-                key="estimate.where",
-                given=str(predicate),
-                fix="Ask about one of them, and about public columns.",
-            )
+            rule = "must ask about columns that share a coin"
+            fix = "Ask about one of them, and about public columns."
+            raise PlanError(rule, key="estimate.where", given=str(predicate), fix=fix)
         number = next(iter(coins), None)
         counted = next(name for name in (*self._estimated, *asked) if rule_of(self.plan, name) == number)
         return self._estimate(counted, None if predicate is None else predicate.compile(domain), level)
@@ -197,9 +190,8 @@ class FiledRecords(TrueRecordsRecord):
 
     def estimate(self, where: Where | str | None = None, level: float = 0.95) -> Estimate:
         """Refuse: the rows are in a file."""
-        raise PlanError(
-            f"must be about at most {MOST_IN_MEMORY:,} rows", key="estimate", fix="Save the records, and count there."
-        )
+        fix = "Save the records, and count there."
+        raise PlanError(f"must be about at most {MOST_IN_MEMORY:,} rows", key="estimate", fix=fix)
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
         """Return the columns of the table, read into memory."""
