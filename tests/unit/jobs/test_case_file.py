@@ -308,10 +308,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"dependence": {"table": {"names": ["arrival", "exit"], "cells": [["late", 15, 1]]}}},
         "must be about attributes of the policy; got 'exit'",
     ),
-    "value": (
-        {"dependence": {"table": {**TABLE, "cells": [["late", 99, 1.0]]}}},
-        "dependence.table.cells[0][1]",
-    ),
+    "value": ({"dependence": {"table": {**TABLE, "cells": [["late", 99, 1.0]]}}}, "dependence.table.cells[0][1]"),
     "sum": ({"dependence": {"table": {**TABLE, "cells": [["late", 15, 0.9]]}}}, "must sum to one; got 0.9"),
     "cell": ({"dependence": {"table": {**TABLE, "cells": [["late", 0.9]]}}}, "must have a value for each of arrival"),
     "twice": ({"dependence": {"table": {**TABLE, "cells": [["late", 15, 0.5]] * 2}}}, "must not be given twice"),

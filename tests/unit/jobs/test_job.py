@@ -212,8 +212,7 @@ def test_a_refusal_is_one_sentence_with_line_and_fix(
 
 def test_what_is_wrong_in_an_inner_policy_is_a_policy_error_with_the_line_of_the_job(folder: Path) -> None:
     text = JOB.replace(
-        "policy: clinic.policy.yaml",
-        "policy:\n  domain:\n    age: {integers: [0, 99]}\n  secrets: {within: {agee: 5}}",
+        "policy: clinic.policy.yaml", "policy:\n  domain:\n    age: {integers: [0, 99]}\n  secrets: {within: {agee: 5}}"
     )
     with pytest.raises(PolicyError, match=r"^demo.yaml:5: policy.secrets.*Did you mean 'age'"):
         read_job(written(folder, text))
@@ -237,25 +236,8 @@ def test_a_missing_or_foreign_file_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "../ages",
-        "a/b",
-        "a\\b",
-        "..",
-        ".ages",
-        "a.b",
-        "",
-        " ages",
-        "ages ",
-        "-ages",
-        "_ages",
-        "a\tb",
-        "a:b",
-        "CON",
-        "lpt1",
-        "x" * 101,
-        "{{ages}}",
-        "a\nb",
-        "a\u202eb",
+        *("../ages", "a/b", "a\\b", "..", ".ages", "a.b", "", " ages", "ages ", "-ages", "_ages", "a\tb", "a:b"),
+        *("CON", "lpt1", "x" * 101, "{{ages}}", "a\nb", "a\u202eb"),
     ],
 )
 def test_a_name_that_is_no_file_name_is_refused(folder: Path, name: str) -> None:
@@ -529,12 +511,8 @@ CANARY = "CANARY-7391"
 
 
 TABLES = [
-    f"name,disease\n{CANARY},hiv\n",
-    f'"{CANARY}","x"\n"{CANARY}","y"\n',
-    f"name;disease\n{CANARY};*{CANARY}\n",
-    f"name,note\n1,a: {CANARY}\n",
-    f"- {CANARY}\n- {CANARY}\n",
-    f"'{CANARY}\n",
+    *(f"name,disease\n{CANARY},hiv\n", f'"{CANARY}","x"\n"{CANARY}","y"\n', f"name;disease\n{CANARY};*{CANARY}\n"),
+    *(f"name,note\n1,a: {CANARY}\n", f"- {CANARY}\n- {CANARY}\n", f"'{CANARY}\n"),
 ]
 # these may be job files with a mistake, and mistakes are named; but not if the file is called a table
 DOUBTFUL = [f"{CANARY}: x,disease\n{CANARY},hiv\n", f"!{CANARY},1\n2,3\n", f"{CANARY}\n", f"*{CANARY},1\n"]
@@ -574,14 +552,8 @@ def test_the_schema_accepts_what_the_reader_accepts(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"bugdet": 1},
-        {"releases": []},
-        {"budget": 0},
-        {"policy": {"domain": {}}},
-        {"releases": one("a/b")},
-        {"releases": one(query={"histgram": ["age"]})},
-        {"per_person": 0},
-        {"rows": []},
+        *({"bugdet": 1}, {"releases": []}, {"budget": 0}, {"policy": {"domain": {}}}, {"releases": one("a/b")}),
+        *({"releases": one(query={"histgram": ["age"]})}, {"per_person": 0}, {"rows": []}),
     ],
 )
 def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[str, Any]) -> None:

@@ -238,10 +238,7 @@ def test_a_charge_that_protects_more_than_the_account_asks_is_allowed(ledger: Le
     ledger.grant(dataset="clinic", epsilon=1, policy=policy("a", "b"))
     ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a", "b"))
     ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a", "b", "c"))
-    assert [e.policy for e in ledger.entries()[1:]] == [
-        policy("a", "b").fingerprint,
-        policy("a", "b", "c").fingerprint,
-    ]
+    assert [e.policy for e in ledger.entries()[1:]] == [policy("a", "b").fingerprint, policy("a", "b", "c").fingerprint]
     assert ledger.verify().ok
 
 
@@ -476,21 +473,7 @@ def test_an_epsilon_is_the_number_that_was_written(ledger: Ledger, value: float,
 @pytest.mark.parametrize(
     "value",
     [
-        *(
-            0,
-            -1,
-            0.0,
-            -0.1,
-            float("nan"),
-            float("inf"),
-            -(10**9000),
-            True,
-            1j,
-            Decimal("NaN"),
-            None,
-            [1],
-            b"1",
-        ),
+        *(0, -1, 0.0, -0.1, float("nan"), float("inf"), -(10**9000), True, 1j, Decimal("NaN"), None, [1], b"1"),
         *("nan", "-inf", "", "ten", "1/0", "1/-3", "1/2/3", "0x10", "1e999999999999", "1" * 5000),
     ],
     ids=lambda value: "huge" if value == -(10**9000) else repr(value)[:12],
@@ -732,22 +715,10 @@ CLOSE_THE_GAP = [f"UPDATE tacit_entries SET number = {n - 1} WHERE number = {n}"
 @pytest.mark.parametrize(
     ("statements", "problem"),
     [
-        (
-            ["UPDATE tacit_entries SET epsilon = '1/100' WHERE number = 3"],
-            "changed: entry 3 does not fit its hash",
-        ),
-        (
-            ["UPDATE tacit_entries SET what = 'nothing' WHERE number = 5"],
-            "changed: entry 5 does not fit its hash",
-        ),
-        (
-            ["UPDATE tacit_entries SET time = x'00' WHERE number = 1"],
-            "changed: entry 1 does not fit its hash",
-        ),
-        (
-            ["UPDATE tacit_entries SET analyst = NULL WHERE number = 2"],
-            "changed: entry 2 does not fit its hash",
-        ),
+        (["UPDATE tacit_entries SET epsilon = '1/100' WHERE number = 3"], "changed: entry 3 does not fit its hash"),
+        (["UPDATE tacit_entries SET what = 'nothing' WHERE number = 5"], "changed: entry 5 does not fit its hash"),
+        (["UPDATE tacit_entries SET time = x'00' WHERE number = 1"], "changed: entry 1 does not fit its hash"),
+        (["UPDATE tacit_entries SET analyst = NULL WHERE number = 2"], "changed: entry 2 does not fit its hash"),
         (["DELETE FROM tacit_entries WHERE number = 1"], "missing: entry 1 is gone"),
         (["DELETE FROM tacit_entries WHERE number = 3"], "missing: entry 3 is gone"),
         (
@@ -759,10 +730,7 @@ CLOSE_THE_GAP = [f"UPDATE tacit_entries SET number = {n - 1} WHERE number = {n}"
             ["DELETE FROM tacit_entries WHERE number > 3"],
             "cut off: the head row counts 5 entries, the last one found is entry 3",
         ),
-        (
-            ["DELETE FROM tacit_entries"],
-            "cut off: the head row counts 5 entries, the last one found is entry 0",
-        ),
+        (["DELETE FROM tacit_entries"], "cut off: the head row counts 5 entries, the last one found is entry 0"),
         (
             ["UPDATE tacit_head SET count = 4, head = (SELECT hash FROM tacit_entries WHERE number = 4)"],
             "changed: entry 5 stands behind the head row, which counts 4 entries",

@@ -22,16 +22,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ledger:
 
 
 UNSEEN = [
-    "\ufe0f",
-    "\u034f",
-    "\u3164",
-    "\u200b",
-    "\u2060",
-    "\u00ad",
-    "\u115f",
-    "\u2800",
-    "\U000e0041",
-    "\uffa0",
+    *("\ufe0f", "\u034f", "\u3164", "\u200b", "\u2060", "\u00ad", "\u115f", "\u2800", "\U000e0041", "\uffa0"),
     "\u180b",
 ]
 ALIKE = [
@@ -46,15 +37,7 @@ ALIKE = [
     ("\u041c\u041e\u0421\u041a", ["MOCK", "mock"]),
 ]
 APART = [
-    "clinic",
-    "clinic 2",
-    "clinics 1",
-    "clinic-1",
-    "klinic 1",
-    "c",
-    "\u0643\u0644",
-    "cl\u00ednic 1",
-    "mall",
+    *("clinic", "clinic 2", "clinics 1", "clinic-1", "klinic 1", "c", "\u0643\u0644", "cl\u00ednic 1", "mall"),
     "mail",
 ]
 

@@ -99,21 +99,8 @@ def test_a_write_ahead_log_that_comes_back_is_noticed_before_anything_is_charged
 
 # one value of each storage class, and the texts that break readers
 VALUES = [
-    "NULL",
-    "0",
-    "-1",
-    "9223372036854775807",
-    "1.5",
-    "9e999",
-    "'abc'",
-    "''",
-    "x'00ff'",
-    "CAST(x'ff41' AS TEXT)",
-    "'1e999999999'",
-    "'1/0'",
-    "'-1/3'",
-    "'٣'",
-    "replace(hex(zeroblob(100000)), '0', '9')",
+    *("NULL", "0", "-1", "9223372036854775807", "1.5", "9e999", "'abc'", "''", "x'00ff'", "CAST(x'ff41' AS TEXT)"),
+    *("'1e999999999'", "'1/0'", "'-1/3'", "'٣'", "replace(hex(zeroblob(100000)), '0', '9')"),
 ]
 COLUMNS = [
     (table.name, column.name)

@@ -138,9 +138,7 @@ def test_check_says_how_many_rows_and_people_releases_count(many: int) -> None:
     assert checked.kept - checked.counted >= named.surplus  # rows of nobody are left out, too
 
 
-def test_what_was_counted_is_said_everywhere_and_does_not_depend_on_the_rows(
-    tmp_path: Path,
-) -> None:
+def test_what_was_counted_is_said_everywhere_and_does_not_depend_on_the_rows(tmp_path: Path) -> None:
     said = "up to 3 rows that fit the domain count, chosen as at random; other rows are left out"
     policy = tc.Policy(DOMAIN, tc.secrets.taking_part(), person="patient", per_person=3)
     policy.save(tmp_path / "p.yaml")

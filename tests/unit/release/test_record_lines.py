@@ -22,9 +22,7 @@ DOMAIN = tc.Domain(
     }
 )
 POLICY = tc.Policy(DOMAIN, tc.secrets.values(SECRETS))
-ROWS = pd.DataFrame(
-    {"id": range(200), "owner": [at % 50 for at in range(200)], "arrival": "ok", "leaving": "ok"},
-)
+ROWS = pd.DataFrame({"id": range(200), "owner": [at % 50 for at in range(200)], "arrival": "ok", "leaving": "ok"})
 BOTH = tc.true_records(["arrival", "leaving"], key="id")
 
 

@@ -44,11 +44,7 @@ def test_no_text_is_a_formula(text: str) -> None:
 
 def record_of(names: list[str], *, categories: list[str] = EVIL, **options: bool) -> tc.ReleaseRecord:
     domain = tc.Domain(
-        {
-            "=evil": tc.Categories(categories),
-            "sex": tc.Categories(["f", "m"]),
-            "-5": tc.Categories(["-1", "0", "+1"]),
-        }
+        {"=evil": tc.Categories(categories), "sex": tc.Categories(["f", "m"]), "-5": tc.Categories(["-1", "0", "+1"])}
     )
     rows = pd.DataFrame({"=evil": categories, "sex": ["f", "m", "f"] * 3, "-5": ["0"] * 9})
     policy = tc.Policy(domain, tc.secrets.everything())
