@@ -88,7 +88,6 @@ def _refusal(case: Case) -> str:
 
 
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:
-    """Write the page, the charts and the data of an audit into a new folder."""
     from tacit.cli.screen import plain_document
     from tacit.report.charts.audit_charts import leakage_charts, leakage_page
     from tacit.report.charts.release_charts import chart_png
@@ -386,7 +385,6 @@ def _report(
 
 
 def _share(on_progress: OnProgress, name: str, at: int, many: int) -> Callable[[float], None]:
-    """Return how one of many audits reports what share of it is done."""
     on_progress(name, 100 * at, 100 * many)
     return lambda share: on_progress(name, int(100 * (at + share)), 100 * many)
 

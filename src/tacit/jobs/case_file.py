@@ -396,7 +396,6 @@ def case_schema() -> Schema:
 
 
 def _planned_too(releases: Key) -> Key:
-    """Return the key of releases whose epsilon may be planned."""
     keys = Keys.of(JobRelease)
     (epsilon,) = (key for key in keys if key.name == "epsilon")
     either = replace(epsilon, schema={"anyOf": [{"const": PLANNED}, *epsilon.schema["anyOf"]]})

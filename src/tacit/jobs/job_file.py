@@ -47,7 +47,6 @@ _DEVICES: Final = frozenset(
 
 
 def _checked(entry: YamlEntry) -> str:
-    """Return a name as the ledger spells it."""
     with entry.blamed():
         return checked_name(entry.text(), key=entry.path, file="")
 

@@ -188,7 +188,6 @@ def _has_account(ledger: Ledger, job: Job) -> bool:
 
 @contextmanager
 def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
-    """Say which release of which file a refusal is about."""
     try:
         yield
     except Refused as refusal:
@@ -252,7 +251,6 @@ def check_rows(job: Job) -> None:
 
 
 def _check_columns(job: Job) -> None:
-    """Refuse rows that lack a column which the job needs, with the line that names it."""
     try:
         names, refusal = column_names(job.rows), None
     except DataRefused as refused:
@@ -278,7 +276,6 @@ def _check_columns(job: Job) -> None:
 
 
 def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
-    """Return the file and the line that declare an attribute."""
     policy = job.places.get("policy", (0, ""))[1]
     file = Path(job.file).parent / policy if policy else Path(job.file)
     try:

@@ -144,7 +144,6 @@ def read_table_job(path: str | Path) -> TableJob:
 
 
 def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
-    """Return the table that is asked for, or refuse with the line that is wrong."""
     fields = TABLE_KEYS.entries(entry)
     _check_fit_together(entry, fields)
     values = TABLE_KEYS.read(fields)

@@ -252,7 +252,6 @@ class Applications:
         return {whom: epsilon for whom, epsilon in seen.reached.items() if whom[1] in known or whom not in seen.public}
 
     def _sees(self, coalition: str, reached: Mapping[tuple[str, str], Fraction]) -> dict[str, Fraction]:
-        """Return the epsilon of each attribute that a coalition sees."""
         found: dict[str, Fraction] = {}
         for (application, attribute), epsilon in reached.items():
             if application in ("", *self.coalitions[coalition]):  # what everybody sees, every coalition sees

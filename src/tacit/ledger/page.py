@@ -305,7 +305,6 @@ class Page:
 
 
 def _are(table: Table, keys: Sequence[Key]) -> ColumnElement[bool]:
-    """Return the condition that a row has one of some keys."""
     columns = list(table.primary_key)
     if len(columns) == 1:
         return columns[0].in_([key[0] for key in keys])

@@ -89,14 +89,12 @@ def _all_rows(db: Connection, table: Table) -> Iterable[Stored]:
 
 
 def _odd_run(db: Connection, entries: int) -> str | None:
-    """Return what is wrong with what is noted of runs, each of entries that exist, or None."""
     if any(chain.odd_run(row) or not 1 <= row["first"] <= row["last"] <= entries for row in _all_rows(db, RUNS)):
         return "changed: what is noted of a run cannot be read"
     return None
 
 
 def _odd_row(db: Connection, tree: chain.Tree, seal: Seal) -> str | None:
-    """Return which of the sealed rows is not as it was written, or None."""
     rows_now = sealed_places(db, seal)
     written = {place: one for node, under in tree.items() if len(node) == DEPTH for place, one in under.items()}
     for place, (one, table) in rows_now.items():
@@ -109,7 +107,6 @@ def _odd_row(db: Connection, tree: chain.Tree, seal: Seal) -> str | None:
 
 
 def _add_up(db: Connection, sums: InMemory) -> str | None:
-    """Add everything up again; return what cannot be read, or None."""
     summed = select(ENTRIES).where(ENTRIES.c.kind.in_([chain.LIMITS, chain.SHOWN, chain.TABLE]))
     for row in streamed(db, summed.order_by(ENTRIES.c.number)):
         try:
@@ -122,7 +119,6 @@ def _add_up(db: Connection, sums: InMemory) -> str | None:
 
 
 def _other_sums(db: Connection, sums: InMemory) -> str | None:
-    """Return which sums of the ledger are not what its entries add up to, or None."""
     expected, found = (
         {(row["kind"], row["dataset"], row["name"]): row["body"] for row in listed}
         for listed in (sums.rows(), rows(db, select(STATE)))
@@ -134,7 +130,6 @@ def _other_sums(db: Connection, sums: InMemory) -> str | None:
 
 
 def _changed_coins(db: Connection, seal: Seal) -> str | None:
-    """Return which note of coins or files does not fit its own seal, or None."""
     marks = {}
     for coin in _all_rows(db, COINS):
         secret = chain.secret_of(coin, seal)

@@ -153,7 +153,6 @@ class Due:
 
 
 def _prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[str, Fraction]]:
-    """Return what each charge costs after those before it, and what the lines have reached afterwards."""
     after = dict(reached)
     costs = []
     for one in due:

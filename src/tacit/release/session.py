@@ -335,7 +335,6 @@ class Session:
 
 
 def _listed_plans(given: Any) -> list[Plan]:
-    """Return the plans that were given, or refuse what is no list of plans, without a word of what it was."""
     try:
         listed = list(given)
         is_right = all(isinstance(one, Plan) for one in listed)

@@ -169,7 +169,6 @@ class Group:
 
 
 def _looks_within(picked: Where | None, people: Where, policy: Policy) -> bool:
-    """Say whether whoever a predicate picks is of a group."""
     if picked is None:
         return False
     chosen, group = picked.compile(policy.domain), people.compile(policy.domain)

@@ -311,7 +311,6 @@ class _Check:
         return self._engine.dialect.with_readings(frame, read)
 
     def _counted(self, names: Sequence[str], *, unrolled: bool = False) -> dict[str, int]:
-        """Count, for each of these attributes, all cells, those with a position, and the unexpected ones by kind."""
         asked: dict[str, Expr | None] = {}
         for name in names:
             asked[f"{name}\0cells"] = None
@@ -320,7 +319,6 @@ class _Check:
         return self._sums(self._frame(names, unrolled=unrolled), asked)
 
     def _kept(self) -> tuple[int, int]:
-        """Return how many rows there are, and how many have a position in every attribute that can be read."""
         names, every = self._fitting()
         found = self._sums(self._frame(names), {"rows": None, "kept": every})
         return found["rows"], found["kept"]

@@ -95,18 +95,15 @@ def _rising(measured: Measurements, centre: Floats) -> Floats:
 
 
 def _centred(measured: Measurements) -> Floats:
-    """Return noisy entries less the mean of their noise."""
     noisy: Floats = measured.noisy - measured.plan.per_entry(lambda law: law.mean())
     return noisy
 
 
 def _unit(plan: LinearPlan) -> float:
-    """Return what one unit of the answers is worth."""
     return float(plan.query.unit(plan.policy.domain))
 
 
 def _with_fixed(measured: Measurements, entries: Floats) -> Floats:
-    """Return cumulative counts with the exact ones in their places."""
     fixed = measured.plan.fixed
     if fixed is None:
         return entries

@@ -295,7 +295,6 @@ def _largest(numbers: Floats) -> float:
 
 
 def _places(names: Names, size: Sequence[int]) -> list[Ints]:
-    """Return for each attribute of a table the position of every cell."""
     return [part.reshape(-1).astype(np.int64) for part in np.indices(tuple(size))] if names else []
 
 

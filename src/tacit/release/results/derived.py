@@ -56,7 +56,6 @@ class LineDerivedRecord(RunningAnswers, DerivedRecord):
 
     @property
     def line(self) -> RunningCounts:
-        """The running counts that the answers were read off."""
         return self.parts[0].line
 
     def interval(self, level: float = 0.95, low: Any = None, high: Any = None) -> tuple[Any, Any]:
@@ -141,7 +140,6 @@ class ClustersRecord(DerivedRecord):
         return nearest(given, self.centres)
 
     def labels(self) -> dict[str, Any]:
-        """Return the number of each cluster and where its centre lies."""
         columns = self._columns()
         number = "cluster"
         while number in columns:

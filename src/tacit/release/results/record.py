@@ -182,7 +182,6 @@ class NumbersRecord(ReleaseRecord):
         """Return the ends of intervals, which need not contain the published values."""
 
     def summary(self) -> str:
-        """Return the answer where there is only one."""
         if len(self.values) != 1:
             return "in the report"
         lower, upper = self.interval()

@@ -143,7 +143,6 @@ class SelectionRecord(ReleaseRecord):
         """Return what each row is about."""
 
     def labels(self) -> dict[str, Any]:
-        """Return what each row is about, and its verdict."""
         return side_by_side(self.about(), {"verdict": self.verdicts}) if self.is_above is not None else self.about()
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -183,13 +182,11 @@ class CountVerdict(VerdictRecord):
     plan: BelowPlan
 
     def summary(self) -> str:
-        """Return the verdict, and the count where there is one."""
         about = "exactly" if self.plan.is_exact else "about"
         value = number_text("value", self.values[0], self.plan.rmse)
         return f"{self.verdict} {self.plan.query.threshold:,}" + (f", {about} {value}" if value else "")
 
     def about(self) -> dict[str, Any]:
-        """Return who is counted, and the threshold."""
         return {"count of": [str(self.plan.query.where)], "threshold": [self.plan.query.threshold]}
 
 
@@ -200,12 +197,10 @@ class ItemVerdicts(VerdictRecord):
     plan: AbovePlan
 
     def summary(self) -> str:
-        """Return how many are above."""
         found = self.verdicts.count(self.plan.words.above)
         return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
 
     def about(self) -> dict[str, Any]:
-        """Return the items, and their thresholds where each has its own."""
         items = _items_at(self.plan, self.plan.query.name, self.places)
         if isinstance(self.plan.query.threshold, int):
             return items
@@ -223,7 +218,6 @@ class Ranking(SelectionRecord):
     plan: RankingPlan
 
     def summary(self) -> str:
-        """Return how many were chosen among how many."""
         return f"{len(self.places):,} of {self.plan.query.candidates(self.plan.policy.domain):,}"
 
     def about(self) -> dict[str, Any]:
@@ -324,7 +318,6 @@ def _with_rows(
 
 
 def _items_at(plan: SelectionPlan, name: str, places: Ints) -> dict[str, Any]:
-    """Return what the items or values of an attribute at these positions are called."""
     attribute = plan.policy.domain[name]
     return {name: [attribute.cell(place) for place in places.tolist()]}
 

@@ -229,7 +229,6 @@ def _in_memory(plan: RecordsPlan, parts: list[ShownBatch]) -> TrueRecordsRecord:
 
 
 def _table_columns(plan: RecordsPlan) -> list[str]:
-    """Return the columns that were asked for, after the key where nothing of it is among them."""
     query = plan.query
     return list(query.columns if set(query.key) & set(query.columns) else (*query.key, *query.columns))
 
@@ -245,7 +244,6 @@ def _kept_names(part: ShownBatch, name: str) -> Named:
 
 
 def _only_used(values: list[Any], which: Codes) -> tuple[list[Any], Codes]:
-    """Return the names of some rows without those that only other rows have."""
     used, places = np.unique(which, return_inverse=True)
     return [values[at] for at in used.tolist()], places.reshape(-1)
 
@@ -333,7 +331,6 @@ class _Bag(_FileOfRows):
         self._counts += np.bincount(part.numbers.astype(np.int64), minlength=len(self._counts))
 
     def finish(self) -> ShownFile | None:
-        """Write every row, in order."""
         ends = np.cumsum(self._counts)
         for start in range(0, int(ends[-1]), AT_A_TIME):
             rows = np.arange(start, min(start + AT_A_TIME, int(ends[-1])))
@@ -351,7 +348,6 @@ def _table(plan: RecordsPlan) -> _FileOfRows:
 
 
 def _picked(part: ShownBatch) -> ShownBatch:
-    """Return the rows of a batch that are kept once keys were found to be unique."""
     if part.picked is None:
         return part
     cells = {name: codes[part.picked] for name, codes in part.cells.items()}
@@ -360,7 +356,6 @@ def _picked(part: ShownBatch) -> ShownBatch:
 
 
 def _taken(parts: list[ShownBatch]) -> Iterator[ShownBatch]:
-    """Yield batches and let go of each."""
     while parts:
         yield parts.pop(0)
 
@@ -370,7 +365,6 @@ def _joined(arrays: list[Codes], kind: Any) -> Codes:
 
 
 def _order(cells: Positions, sizes: Mapping[str, int]) -> npt.NDArray[np.int64]:
-    """Return the rows in the order of some columns."""
     rows = len(next(iter(cells.values())))
     if math.prod(sizes[name] for name in cells) < 2**63:
         return np.argsort(numbered(cells, sizes, rows), kind="stable")

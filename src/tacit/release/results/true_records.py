@@ -66,11 +66,9 @@ class TrueRecordsRecord(ReleaseRecord):
         return f"<release of {self.plan.query}, epsilon {shown_amount(self.plan.epsilon)}: {self.summary()}>"
 
     def summary(self) -> str:
-        """Return how many rows there are."""
         return f"{self.rows:,} row{'s' * (self.rows != 1)}"
 
     def labels(self) -> dict[str, Any]:
-        """Return the columns that were asked for, and in how many rows each is shown."""
         names = self._estimated
         return {"column": list(names), "rows that show it": [int(self._is_shown(name).sum()) for name in names]}
 
@@ -115,7 +113,6 @@ class TrueRecordsRecord(ReleaseRecord):
         return np.asarray(self._cells[name] != self.plan.policy.domain[name].size)
 
     def _estimate(self, name: str, test: Test | None, level: float) -> Estimate:
-        """Return about how many records have no secret in a column and are picked."""
         number, picked = rule_of(self.plan, name), self._is_shown(name)
         if test is not None:
             for other in {axis.attribute for axis, _ in test.atoms}:
@@ -189,12 +186,10 @@ class FiledRecords(TrueRecordsRecord):
         return np.array([one.lower for one in found]), np.array([one.upper for one in found])
 
     def estimate(self, where: Where | str | None = None, level: float = 0.95) -> Estimate:
-        """Refuse: the rows are in a file."""
         fix = "Save the records, and count there."
         raise PlanError(f"must be about at most {MOST_IN_MEMORY:,} rows", key="estimate", fix=fix)
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the columns of the table, read into memory."""
         return dict(self._file.columns())
 
     def write_values(self, folder: Path, name: str) -> str:
