@@ -1,7 +1,5 @@
 """What all tests share: fixed examples for Hypothesis, one PostgreSQL and one Spark."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The definitions, word for word and slowly: every record, every edge, every small data set."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any

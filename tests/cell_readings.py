@@ -3,8 +3,6 @@
 Written anew from the words of `rows/cells/readings.py`, without any of its code.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

@@ -3,8 +3,6 @@
 A test that needs a source of its own adds it: `{**ENGINES, "duckdb table": stored}`. A folder may get many files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

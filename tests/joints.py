@@ -1,7 +1,5 @@
 """Joint distributions for tests, and what follows from them by going through every world."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

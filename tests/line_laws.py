@@ -1,7 +1,5 @@
 """Noise on short lines, taken apart: all outputs, their weights by the definition, and by the tables of the draws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

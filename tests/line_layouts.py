@@ -1,7 +1,5 @@
 """Small lines with measured sums for Hypothesis, and what follows from them by plain linear algebra."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ledgers as the Tacit before this one wrote them: no seal over rows that are no entries, and no sums of them."""
 
-from __future__ import annotations
-
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 

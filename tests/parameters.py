@@ -1,7 +1,5 @@
 """Parameters of tests: which of many combinations every run tries, and which only the slow ones."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections import Counter, defaultdict
@@ -46,11 +44,7 @@ def mark_all_but_one_in_so_many_as_slow(items: list[pytest.Item]) -> None:
     """
     cases: dict[tuple[Any, str], list[Any]] = defaultdict(list)
     for item in items:
-        if (
-            isinstance(item, pytest.Function)
-            and item.get_closest_marker("one_in")
-            and not item.get_closest_marker("slow")
-        ):
+        if hasattr(item, "callspec") and item.get_closest_marker("one_in") and not item.get_closest_marker("slow"):
             cases[item.path, item.originalname].append(item)
     for of_one_test in cases.values():
         quick = _quick_ones(of_one_test, of_one_test[0].get_closest_marker("one_in").args[0])

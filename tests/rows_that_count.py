@@ -1,7 +1,5 @@
 """Which rows of a person count, written out in plain Python from the definition in `rows/counts/row_choice.py`."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

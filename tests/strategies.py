@@ -1,7 +1,5 @@
 """Small policies and queries for Hypothesis; every generator covers every kind."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 

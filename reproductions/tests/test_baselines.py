@@ -1,7 +1,5 @@
 """The baselines against their definitions: least squares, the order of asking, and the exact law of a choice."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

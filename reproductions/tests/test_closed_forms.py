@@ -1,7 +1,5 @@
 """The published formulas for two yes/no attributes are special cases of the general computation, to rounding."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -40,20 +38,14 @@ def test_every_formula_agrees_with_the_general_computation() -> None:
             "theorem 2": (odds(release, "j", suppressed={"i": 1}) / before, pair.suppressed(seen)),
             "corollary 1": (odds(release, "j", suppressed={"i": times}) / before, pair.suppressed(seen, times)),
             "theorem 3": (odds(release, "j", released={"i": 1}) / before, pair.released()),
-            "theorem 4": (
-                odds(release, "j", suppressed={"i": 1, "j": 1}) / before,
-                pair.both_suppressed(seen, target),
-            ),
+            "theorem 4": (odds(release, "j", suppressed={"i": 1, "j": 1}) / before, pair.both_suppressed(seen, target)),
             "theorem 4, released": (
                 odds(release, "j", released={"i": 1}, suppressed={"j": 1}) / before,
                 pair.released_and_suppressed(target),
             ),
             "prior": (before, pair.prior_odds),
             "lemma 1, sensitive": (joint[0, 0] / joint[0].sum(), pair.given_the_bit(is_sensitive=True)),
-            "lemma 1, open": (
-                release.posterior(["j"], released={"i": 1})[0],
-                pair.given_the_bit(is_sensitive=False),
-            ),
+            "lemma 1, open": (release.posterior(["j"], released={"i": 1})[0], pair.given_the_bit(is_sensitive=False)),
         }
         for name, (general, closed) in after.items():
             assert general == pytest.approx(closed, rel=1e-12), name

@@ -1,7 +1,5 @@
 """`tacit reproduce` makes up data where there are none, refuses what is missing, writes whole files; `tacit bench`."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

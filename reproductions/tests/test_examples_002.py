@@ -1,7 +1,5 @@
 """Document 002's Table 2, Examples 1 to 5 and its claims about errors: exact, from the definition of its policy."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """k-means of document 003: valid sensitivities hold over all edges, printed ones do not; Lloyd against a plain loop."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -5,8 +5,6 @@ may know the law of all groups: it is fitted on one half of them and judged on t
 of a group is set beside what it finds with the largest count alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

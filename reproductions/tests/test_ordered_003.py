@@ -1,7 +1,5 @@
 """The ordered hierarchical mechanism: its loss and its error against definitions that count one by one."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

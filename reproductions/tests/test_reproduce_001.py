@@ -1,7 +1,5 @@
 """Document 001 recomputed: theorems to rounding and within intervals of draws, known counterexamples, the building."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

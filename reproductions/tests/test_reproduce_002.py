@@ -1,7 +1,5 @@
 """Document 002 recomputed: exact facts about its data, and numbers of a fixed stream within stated tolerances."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

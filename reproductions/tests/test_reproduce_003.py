@@ -1,7 +1,5 @@
 """Document 003 recomputed: what its formulas and theorems say, what is true, and numbers of a fixed stream."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 

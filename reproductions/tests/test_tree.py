@@ -1,7 +1,5 @@
 """The rules of the package hold here as well: small folders, listed modules, one source of randomness."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts of reproductions: they follow from numbers, and nothing without numbers is called true."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Reproductions do not write verdicts: words of verdicts are in one module, and checks compare what was computed."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

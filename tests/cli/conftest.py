@@ -1,7 +1,5 @@
 """A small clinic: rows, a policy and a job in an otherwise empty folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs the installed command in an empty folder, as a user would."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """`tacit audit`: what it lists, audits, prints and writes, how it ends, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -23,18 +21,8 @@ from tacit.release.curator import PRIVATE
 
 FEW = ("--samples", "20000")
 KEYS = {
-    "mechanism",
-    "what",
-    "claimed_epsilon",
-    "exact_loss",
-    "lower_bound",
-    "tightness",
-    "verdict",
-    "witness",
-    "beyond",
-    "samples",
-    "alpha",
-    "as_expected",
+    *("mechanism", "what", "claimed_epsilon", "exact_loss", "lower_bound", "tightness", "verdict", "witness", "beyond"),
+    *("samples", "alpha", "as_expected"),
 }
 
 

@@ -1,7 +1,5 @@
 """The worked case of the building runs as its README says: plan, release, decisions, audit, charts, live."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -1,7 +1,5 @@
 """The documentation site is built from the pages and docstrings, and its links hold."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`tacit plan` and `tacit run`: what they print, write, charge, refuse, and what never gets out of the rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -98,17 +96,7 @@ def test_run_as_json(clinic: Path) -> None:
     outcome = inside(clinic, "run", "clinic.job.yaml", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     said = outcome.document
-    assert set(said) == {
-        "job",
-        "dataset",
-        "person",
-        "per_person",
-        "has_ledger",
-        "cost",
-        "folder",
-        "report",
-        "releases",
-    }
+    assert set(said) == {"job", "dataset", "person", "per_person", "has_ledger", "cost", "folder", "report", "releases"}
     assert (said["person"], said["per_person"], said["has_ledger"]) == (None, 1, True)
     assert (clinic / said["report"]).is_file()
     for release in said["releases"]:

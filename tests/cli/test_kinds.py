@@ -1,7 +1,5 @@
 """Dates and decimals from a policy file and a CSV to tables: `tacit check`, `plan` and `run`."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tacit audit exclusion`, `tacit plan leakage`, `tacit run` and `tacit ledger show` on one case."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

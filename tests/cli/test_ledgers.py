@@ -1,7 +1,5 @@
 """`tacit ledger`: grants, looks, and broken chains."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing

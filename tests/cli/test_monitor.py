@@ -1,7 +1,5 @@
 """`tacit monitor`: files of events come, verdicts go; wrong input is one sentence; a stop loses nothing."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

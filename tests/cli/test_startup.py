@@ -1,7 +1,5 @@
 """What a command loads: engines, charts and statistics only where they are needed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`tacit publish table`: a file in, a folder out; wrong input is one sentence and costs nothing."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """Wrong usage, help, versions, interrupts and faults: whatever happens, one sentence and the right exit code."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

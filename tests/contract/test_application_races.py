@@ -1,7 +1,5 @@
 """Two processes that show records at once: together they never tell a coalition more than its limit."""
 
-from __future__ import annotations
-
 import multiprocessing
 import uuid
 import warnings

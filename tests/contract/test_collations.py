@@ -1,7 +1,5 @@
 """Texts that differ are different, whatever collation a column, a connection or a backend compares them with."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Callable

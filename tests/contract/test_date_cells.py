@@ -4,8 +4,6 @@ A timestamp is a number of steps since 1970, and its day is that number divided 
 `Moment` says so with Python's own whole numbers, which have no largest one.
 """
 
-from __future__ import annotations
-
 import datetime
 import zoneinfo
 from dataclasses import dataclass, replace
@@ -131,10 +129,7 @@ def expected(cells: list[Moment | None], attribute: Dates, engine: str) -> list[
     return found
 
 
-ATTRIBUTES = [
-    Dates("0001", "9999", by="year"),
-    Dates("0001", "9999", by="year", otherwise="clip"),
-]
+ATTRIBUTES = [Dates("0001", "9999", by="year"), Dates("0001", "9999", by="year", otherwise="clip")]
 
 
 @pytest.mark.one_in(16)

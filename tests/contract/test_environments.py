@@ -4,8 +4,6 @@ Notebook kernels, event loops, threads, servers that listen for signals themselv
 files left, an engine that refuses its settings: each for real, none of them played by a mock of ours.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

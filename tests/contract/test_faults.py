@@ -1,7 +1,5 @@
 """Killed, or out of room: what `tacit run` leaves behind is whole or nothing, and what it says is one sentence."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """An interrupt is an interrupt: whatever an engine makes of it, and whenever it comes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -438,16 +436,7 @@ sys.exit(tacit_command.main())
 """
 # from the first module that `tacit run` needs to the last
 LATE = ("tacit.jobs.job_file", "numpy._core._exceptions", "sqlalchemy.sql.visitors", "pandas._libs.tslibs.nattype")
-MORE_LATE = (
-    "numpy",
-    "tacit.plan.question",
-    "duckdb",
-    "pyarrow.lib",
-    "pandas",
-    "narwhals",
-    "jinja2",
-    "altair",
-)
+MORE_LATE = ("numpy", "tacit.plan.question", "duckdb", "pyarrow.lib", "pandas", "narwhals", "jinja2", "altair")
 
 
 def ended_while_loading(

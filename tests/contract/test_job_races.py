@@ -1,7 +1,5 @@
 """Jobs that race for what is left, and jobs that are killed: paid as a whole or not at all, and never drawn twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A ledger under racing, killed and forked processes: nothing is overspent and nothing acknowledged is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """One ledger file under two names never spends twice; and what a ledger says of disks that are full or read-only."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -4,8 +4,6 @@ A helper process loads Tacit once and forks a child for each try. In the child e
 the state and in the ledger, is counted, and the child kills itself (SIGKILL, nothing is cleaned up) before the n-th.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """One pass for many tallies gives what each of them gives alone, by the engine's own grouping, on every engine."""
 
-from __future__ import annotations
-
 import random
 import threading
 from functools import cache

@@ -1,7 +1,5 @@
 """However Arrow stores a column, and however its parts differ in that, the counts are those of plain cells."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 from collections.abc import Callable, Iterator
@@ -27,11 +25,7 @@ WAYS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "small dictionary": lambda cells: cells.dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string())),
     "large dictionary": lambda cells: cells.dictionary_encode().cast(pa.dictionary(pa.int16(), pa.large_string())),
 }
-OWNERS: list[dict[str, Any]] = [
-    {},
-    {"person": "who"},
-    {"person": "who", "order": "day", "per_person": 3},
-]
+OWNERS: list[dict[str, Any]] = [{}, {"person": "who"}, {"person": "who", "order": "day", "per_person": 3}]
 DOMAIN = Domain({"ward": Categories(["A", "B", "C"], otherwise="C"), "ill": Flag()})
 by_owner = pytest.mark.parametrize(
     "options", OWNERS, ids=lambda options: "-".join(map(str, options.values())) or "rows"

@@ -4,8 +4,6 @@ What a question adds noise to is counted from the rows in one pass, and compared
 person adds. Cells that do not fit, and their replacements, are among them.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What an engine cannot count by its type is refused when rows are opened, with its name, and never later."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from pathlib import Path

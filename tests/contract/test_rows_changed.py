@@ -1,7 +1,5 @@
 """A name means one column, from planning to reading: on every engine, whatever happens to the source in between."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

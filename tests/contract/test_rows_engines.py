@@ -4,8 +4,6 @@ A table is a list of rows of plain Python values. Each engine gets the same tabl
 columns of Python objects, a CSV in which everything is text), and must answer like the reference.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math
@@ -50,22 +48,11 @@ TYPES = {
 }
 CELLS: dict[str, list[Any]] = {
     "a b": [
-        "x",
-        "y",
-        "3",
-        "03",
-        " 3",
-        "3.0",
-        "true",
-        "TRUE",
-        "",
-        "été",
-        "1e1",
-        "X",
-        "5\n",
-        "it's",
-        "-.5",
+        *("x", "y", "3", "03", "3.0", "true", "TRUE", "été", "1e1", "X", "it's", "-.5"),
         "1e99",
+        " 3",
+        "",
+        "5\n",
         None,
     ],
     "n.1": [-(2**63), -7, -1, 0, 1, 2, 3, 4, 9, 10, 11, 2**40, 2**63 - 1, None],
@@ -396,30 +383,12 @@ WIDE: dict[str, Case] = {
 # for each, one case for every branch. `make audit` runs all of them on all.
 WHOLE_GRID = ("polars", "duckdb", "csv")
 BRANCHES = {
-    "texts or numbers",
-    "numbers in texts",
-    "texts for reals",
-    "grid",
-    "first by order",
-    "first row, the second attribute public",
-    "two rows by content",
-    "long items, few",
-    "long items by name",
-    "lists of names and numbers, few",
-    "lists of reals",
-    "lists of truths",
-    "two lists",
-    "lists and persons",
+    *("texts or numbers", "numbers in texts", "texts for reals", "grid", "first by order"),
+    *("first row, the second attribute public", "two rows by content", "long items, few", "long items by name"),
+    *("lists of names and numbers, few", "lists of reals", "lists of truths", "two lists", "lists and persons"),
 }
 # what other tests on Spark have too: of this file, of test_cells.py and of tests/property/test_rows_people.py
-ELSEWHERE_ON_SPARK = {
-    "texts or numbers",
-    "texts for reals",
-    "grid",
-    "first by order",
-    "long items, few",
-    "two lists",
-}
+ELSEWHERE_ON_SPARK = {"texts or numbers", "texts for reals", "grid", "first by order", "long items, few", "two lists"}
 
 
 def grid(cases: dict[str, Case], engines: list[str]) -> pytest.MarkDecorator:

@@ -1,7 +1,5 @@
 """Rows in memory share one DuckDB of the process: apart from each other, replaced when it fails, gone before a fork."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """No cell reaches the log of Spark's driver, also not from tasks that fail after the first one has."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

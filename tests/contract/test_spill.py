@@ -1,7 +1,5 @@
 """Rows that were spilled to disk are gone once their process is, however that ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Files that an earlier version wrote open as before: a ledger with coins and limits, monitors, certificates."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """True records on every engine: the same rows, the same coins, the same answer, as a frame of the user's own kind."""
 
-from __future__ import annotations
-
 import datetime
 import gc
 

@@ -4,8 +4,6 @@ Searched are the message, the arguments, what is chained, and every value in eve
 caller's own: error trackers print these.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -501,11 +499,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
         "retention",
         set(),
     ),
-    "Applications": (
-        lambda x: tc.Applications(x, sensitive={}, coalitions={}, limit=1),
-        "",
-        set(),
-    ),
+    "Applications": (lambda x: tc.Applications(x, sensitive={}, coalitions={}, limit=1), "", set()),
     "local.warner": (tc.local.warner, "", {"number", "decimal"}),
     "local.mangat": (tc.local.mangat, "", {"number", "decimal"}),
     "below": (asked(lambda x: tc.below(x, 3), ITEMS), "", set()),

@@ -1,7 +1,5 @@
 """Valid documents of every kind, and ways to break them: by letters, by lines, by values and by whole branches."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

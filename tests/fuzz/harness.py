@@ -3,8 +3,6 @@
 Inputs follow from a number, so that one that fails can be made again: `broken(number, text)`.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import signal

@@ -3,8 +3,6 @@
 Few examples run with the other tests; `make audit` runs thousands of fresh ones.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 from pathlib import Path

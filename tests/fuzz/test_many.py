@@ -5,8 +5,6 @@ first line that is wrong, at less than a millisecond each. Whatever fails says i
 again.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Sensitivities of the published documents: kept where right, repaired where wrong. All values are exact integers."""
 
-from __future__ import annotations
-
 import pytest
 
 import tacit as tc
@@ -46,9 +44,7 @@ ROWS = [
     (
         "histogram, two known marginals, attribute secrets",
         tc.Policy(
-            table(2, 2, 2),
-            tc.secrets.attributes("A1", "A2", "A3"),
-            [tc.known.marginal("A1"), tc.known.marginal("A2")],
+            table(2, 2, 2), tc.secrets.attributes("A1", "A2", "A3"), [tc.known.marginal("A1"), tc.known.marginal("A2")]
         ),
         tc.histogram("A1", "A2", "A3"),
         8,

@@ -4,8 +4,6 @@ Records, edges, answers and known numbers below use nothing of the package; loss
 outputs, one output at a time.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import combinations, product

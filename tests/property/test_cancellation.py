@@ -1,7 +1,5 @@
 """Suppressions that cancel each other leave the odds as they were, and the equation finds where they do."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Under knowledge the step is never below what enumeration of all small data sets finds."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Between neighbouring data sets one group of a split changes and no other, by enumeration."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 

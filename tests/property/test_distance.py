@@ -1,7 +1,5 @@
 """The distance between two records is that of a search through all records, and its chain is one of secret edges."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import sys

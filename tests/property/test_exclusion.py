@@ -1,7 +1,5 @@
 """What is learnt from suppressions, against every world and every way the coins may fall."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Whatever is computed after the charge is finite and stable: any size of counts, any epsilon, every kind of record."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Sums on grids: their changes against every edge, and least squares against dense matrices."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

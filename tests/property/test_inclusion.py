@@ -5,8 +5,6 @@ has an edge to which. Rows have an owner, a place in a public order, and cells, 
 rows of an owner count is decided by several rules, since inclusion must hold for each of them.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from functools import cache, partial

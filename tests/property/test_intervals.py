@@ -1,7 +1,5 @@
 """Sets of positions against Python's own sets, in all three ways of taking differences."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """How people move on a line is what enumeration of all edges finds: nobody further, somebody as far."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings

@@ -1,7 +1,5 @@
 """Every way to measure a line, taken apart: its exact worst loss over all edges is at most epsilon, and hardly less."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Sums for lines: all of epsilon is spent and no more, and their errors are as small as they should be."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Measured sums on a line: what a person changes against all moves, least squares against plain linear algebra."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise

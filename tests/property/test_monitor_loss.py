@@ -5,8 +5,6 @@ count behind each decision is seen. The probability of a sequence is then the pr
 the noise. Two planted monitors show that the enumeration finds what leaks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache

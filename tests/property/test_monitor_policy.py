@@ -7,8 +7,6 @@ person one row is taken away; with one, the rows of a person become any others, 
 of their places, whichever `at_most` leaves of it) moves along an edge.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -258,12 +256,7 @@ PERSONS: dict[str, tuple[tc.Domain, Any, str, str]] = {
     ),
     "the ward cannot move": (WARD_OF_ONE, AWAY | tc.secrets.attributes("ward"), "one", "one"),
     "both go at once": (WARDS, in_ward(("A", ["gym"]), ("B", [])), "given", "given"),
-    "the ward of one who is there": (
-        WARDS,
-        AWAY | in_ward(("A", ["gym"]), ("B", ["gym"])),
-        "refused",
-        "refused",
-    ),
+    "the ward of one who is there": (WARDS, AWAY | in_ward(("A", ["gym"]), ("B", ["gym"])), "refused", "refused"),
     "the ward of one who is nowhere": (WARDS, AWAY | in_ward(("A", []), ("B", [])), "one", "one"),
     "listed, to nowhere": (SETS, from_to(["gym"], []), "given", "given"),
     "a set, to nowhere": (SETS, from_to(["gym", "cafe"], []), "given", "given"),
@@ -273,10 +266,7 @@ PERSONS: dict[str, tuple[tc.Domain, Any, str, str]] = {
     "one, or two for two": (TWO, from_to(["gym"], [], ["gym", "cafe"], ["cafe", "bar"]), "refused", "refused"),
     "one, or one for one of two": (TWO, from_to(["gym"], [], ["cafe"], ["bar"]), "given", "refused"),
 }
-TOLD: dict[str, tuple[type, dict[str, Any]]] = {
-    "place": (tc.PlaceMonitor, PLACE),
-    "map": (tc.MapMonitor, {}),
-}
+TOLD: dict[str, tuple[type, dict[str, Any]]] = {"place": (tc.PlaceMonitor, PLACE), "map": (tc.MapMonitor, {})}
 
 
 def persons_rows(domain: tc.Domain) -> list[tuple[int, Row]]:

@@ -1,7 +1,5 @@
 """Bayesian networks against another implementation, and sparse tables that no dense one could hold."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -1,7 +1,5 @@
 """The chosen noise hides every edge within epsilon, exactly, and does not hide more than it must."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -85,10 +83,7 @@ def test_plans_of_many_policies_hide_their_base_queries(data, policy, epsilon):
     check_the_plan(data, policy, epsilon)
 
 
-@given(
-    falls=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=4),
-    epsilon=EPSILONS,
-)
+@given(falls=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=4), epsilon=EPSILONS)
 def test_two_scales_are_never_worse_than_one(falls, epsilon):
     profiles = tuple((f, r) for f, r in falls if f + r)
     if not profiles:

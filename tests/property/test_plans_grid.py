@@ -4,8 +4,6 @@ Random examples reach a given combination rarely; this grid reaches all of them:
 every family with each kind of knowledge every time, and all three in all combinations with the slow tests.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from itertools import product

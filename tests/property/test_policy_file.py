@@ -1,7 +1,5 @@
 """Policy files read back as equal policies, whatever the names and values are."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from fractions import Fraction
@@ -66,25 +64,9 @@ NAMES = st.text(min_size=1, max_size=12).filter(
 )
 TRAPS = st.sampled_from(
     [
-        *(
-            "yes",
-            "No",
-            "on",
-            "y",
-            "n",
-            "null",
-            "~",
-            "1e3",
-            "08",
-            "010",
-            "0x1F",
-            "12:30",
-            "2020-01-01",
-            ".inf",
-            "<<",
-            "=",
-        ),
-        *("", " ", "a#b", " #", "-", "?", ":", "!x", "&x", "*x", "@x", "%x", "{", "---", "...", "true", "1_000", "+1"),
+        *("yes", "No", "on", "y", "n", "null", "~", "1e3", "08", "010", "0x1F", "12:30", "2020-01-01", ".inf"),
+        *("<<", "=", "", " ", "a#b", " #", "-", "?", ":", "!x", "&x", "*x", "@x", "%x", "{", "---", "..."),
+        *("true", "1_000", "+1"),
     ]
 )
 VALUES = st.text(max_size=12) | TRAPS | st.integers()

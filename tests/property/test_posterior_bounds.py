@@ -1,7 +1,5 @@
 """Bounds for an adversary who knows the dependence roughly, against greedy optima, bisection and drawn joints."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -5,8 +5,6 @@ files, chunks and partitions, joined and grouped, and must give the same numbers
 differ by no more than one person can add.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ The rule is that of `tests/rows_that_count.py`, which other tests compare with e
 `tacit/rows/counts/row_choice.py`, and the exceptions that it and the limits name are shown to be ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any

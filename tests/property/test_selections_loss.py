@@ -1,7 +1,5 @@
 """The exact worst loss of every selection, over all edges of small policies, and of variants that are wrong."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

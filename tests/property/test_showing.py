@@ -1,7 +1,5 @@
 """Which records may be shown, against the definition: every record, every edge, every output."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Shares of people in cells: how far they move, against brute force over all edges, and what they add up to."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

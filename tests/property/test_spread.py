@@ -3,8 +3,6 @@
 With noise that is nearly always zero the law of a sum has many peaks, and a sum of one cell more may reach less far.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Sums of squares: steps by enumeration, what they refuse, and the same sums from rows as from plain numbers."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

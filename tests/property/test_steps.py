@@ -1,7 +1,5 @@
 """The largest step is what enumeration of all edges finds, for every family of secrets and every query."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums of cells in blocks with exact totals, against least squares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Totals that a release uses exactly are changed by no secret edge, and under knowledge by no agreeing data set."""
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -15,13 +13,7 @@ from strategies import TABLES, facts, linear_queries, policies, predicates
 from tacit.plan.choose import choose
 from tacit.plan.question import resolve
 from tacit.plan.questions import Cumulative, Marginals, cumulative
-from tacit.plan.sensitivity.moves import (
-    directions,
-    exact_attributes,
-    exact_cumulative,
-    exact_groups,
-    finest_groups,
-)
+from tacit.plan.sensitivity.moves import directions, exact_attributes, exact_cumulative, exact_groups, finest_groups
 from tacit.policy.policy import ABSENT, Policy
 
 

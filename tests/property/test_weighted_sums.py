@@ -1,7 +1,5 @@
 """Sums of one number times another: steps by enumeration, and the same sums from every kind of rows."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from itertools import product
 

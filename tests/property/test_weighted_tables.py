@@ -1,7 +1,5 @@
 """Tables with their own noise: losses against every edge, errors against other weights and against draws."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

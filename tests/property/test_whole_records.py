@@ -1,7 +1,5 @@
 """True records whose key is a secret, against the definition: all data sets of up to three records, all coins."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Each assertion has its alpha; streams are fixed by key, so a failure repeats. Sum of alphas: below 1e-3.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -32,11 +30,7 @@ PEOPLE = pd.DataFrame(
     }
 )
 DOMAIN = tc.Domain(
-    {
-        "age": tc.Integers(20, 79),
-        "sex": tc.Categories(["m", "f"]),
-        "disease": tc.Categories(["flu", "hiv", "none"]),
-    }
+    {"age": tc.Integers(20, 79), "sex": tc.Categories(["m", "f"]), "disease": tc.Categories(["flu", "hiv", "none"])}
 )
 MIXED = tc.Policy(DOMAIN, tc.secrets.within(5, "age") | tc.secrets.attributes("disease"))
 ONE_SIDED = tc.Policy(DOMAIN, tc.secrets.records("disease == 'hiv'"))

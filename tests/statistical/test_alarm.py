@@ -3,8 +3,6 @@
 Streams are fixed by key, so a failure repeats. Each assertion has its ALPHA; there are about 40: below 1e-3 in all.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tables under attack: every planted one is found; no right one is accused, nor any that was mended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ the mistake of the published k-means (Lemma 6.1), which takes an edge of length 
 cross a border; it is planted itself as `kmeans-two-theta` (`test_planted.py`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

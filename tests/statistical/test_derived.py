@@ -4,8 +4,6 @@ The noise comes from a stream that is fixed by its key, so a failure repeats. Wi
 RUNS runs is below the bound in fewer than one case in 10^6 (a binomial tail).
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

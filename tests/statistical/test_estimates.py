@@ -4,8 +4,6 @@ All options are measured on the same noise, from a stream that is fixed by its k
 are projected on what the truth satisfies, the better option is better for every draw, and no chance is involved.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from importlib import resources

@@ -3,8 +3,6 @@
 Each assertion has alpha 1e-6; worlds and coins come from a fixed stream.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coins are kept as often as they should be, and as often as no other probability would have it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

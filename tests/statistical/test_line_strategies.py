@@ -1,7 +1,5 @@
 """Every way to measure a line: its predicted error is what comes out, its intervals hold, its best is not beaten."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -4,8 +4,6 @@ The key is fixed, so a passing suite stays passing; a bound is wrong with probab
 samples each mistake was found under each of eight other keys.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Randomised response of single people: exact laws, unbiased estimates, and intervals that hold."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

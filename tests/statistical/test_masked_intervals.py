@@ -4,8 +4,6 @@ Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria
 several columns: 64 settings of sums and 64 of single groups, half of them with a value that outweighs its column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tables that satisfy the criterion, measured: every group is wrong often enough, and wrong tables are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

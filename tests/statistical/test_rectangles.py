@@ -1,7 +1,5 @@
 """Released rectangles: errors are as predicted, and intervals hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -3,8 +3,6 @@
 Each mistake replaces one function of the package; the audit is told nothing about it. The keys are fixed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

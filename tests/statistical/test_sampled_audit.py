@@ -3,8 +3,6 @@
 The keys are fixed, so a passing suite stays passing; ALPHA is the chance that a fresh key would fail one assertion.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -40,11 +38,7 @@ def _replay():
 TIGHT = {
     "two-sided": (lambda count, size: count + tc.noise.discrete_laplace(1, size), 0, 1),
     "one-sided": (lambda count, size: count + tc.noise.geometric(1, size), 1, 0),
-    "two counts": (
-        lambda counts, size: np.array(counts) + tc.noise.discrete_laplace(2, (size, 2)),
-        (1, 0),
-        (0, 1),
-    ),
+    "two counts": (lambda counts, size: np.array(counts) + tc.noise.discrete_laplace(2, (size, 2)), (1, 0), (0, 1)),
     "cube": (lambda counts, size: np.array(counts) + tc.noise.cube(1, 3, size), (1, 1, 0), (0, 0, 0)),
     "response": (
         lambda sick, size: sick ^ (tc.noise.uniform_below(10**9, size) >= int(10**9 / (1 + math.exp(-1)))),
@@ -98,8 +92,7 @@ SLOW_RUNS = {"two counts": RUNS, ONCE_MORE: RUNS, "orders of letters": 30, "rows
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize(
-    ("name", "runs"),
-    [*QUICK_RUNS.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW_RUNS.items())],
+    ("name", "runs"), [*QUICK_RUNS.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW_RUNS.items())]
 )
 def test_a_mechanism_that_keeps_its_promise_is_accused_no_more_often_than_alpha_allows(name, runs):
     """Many runs at the claimed epsilon that is exactly true, with an alpha that would let a wrong split show."""

@@ -3,8 +3,6 @@
 Streams are fixed by key, so a failure repeats. Sum of alphas: below 1e-3.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Each release is made on its own, so samples are few; the mechanisms alone are audited with many (`tacit audit all`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

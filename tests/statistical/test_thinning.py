@@ -1,7 +1,5 @@
 """Draws about many records at once follow their laws, and no other."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

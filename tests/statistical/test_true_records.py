@@ -3,8 +3,6 @@
 Each planted version must be found on the same inputs on which the right one is not accused.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Look, then zoom, by samples: what is drawn has the law that its proof is about. Streams are fixed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 from typing import Any
