@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.shell import Outcome, files_in, inside, tacit
+from cli.shell import Outcome, files_in, inside
 from tacit.audit.sampled_audits.subjects import HEADINGS
 from tacit.audit.selfcheck.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.selfcheck.planted import planted
@@ -52,7 +52,7 @@ def test_list_names_everything(tmp_path: Path) -> None:
 
 
 def test_a_mechanism_of_ours(tmp_path: Path) -> None:
-    outcome = tacit(tmp_path, "audit", "mechanism", "count-one-sided", *FEW)
+    outcome = inside(tmp_path, "audit", "mechanism", "count-one-sided", *FEW)
     assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")
     for heading in HEADINGS:
         assert heading in outcome.out

@@ -36,7 +36,7 @@ def remaining(folder: Path) -> Fraction:
 
 def test_plan_shows_the_cost_and_touches_nothing(clinic: Path) -> None:
     before = files_in(clinic)
-    outcome = tacit(clinic, "plan", "clinic.job.yaml")
+    outcome = inside(clinic, "plan", "clinic.job.yaml")
     assert (outcome.code, notes_of(outcome)) == (0, [ONE_ROW_EACH, CHECK])
     for expected in ("wards", "hiv", "ages", "exact", "Costs 0.8 of 1."):
         assert expected in outcome.out

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cli.shell import inside, tacit
+from cli.shell import inside
 from tacit import Categories, Domain, Ledger, Policy, Session, secrets, true_records
 from tacit.cli import main
 
@@ -32,7 +32,7 @@ def tamper(ledger: Path) -> None:
 
 
 def test_a_grant_begins_a_ledger_and_adds_up(tmp_path: Path) -> None:
-    first = tacit(tmp_path, "ledger", "grant", "ledger.db", "--dataset", "clinic", "--epsilon", "1/3")
+    first = inside(tmp_path, "ledger", "grant", "ledger.db", "--dataset", "clinic", "--epsilon", "1/3")
     assert (first.code, first.err) == (0, "")
     assert first.out == "Granted 1/3 to the total of clinic (entry 1). 1/3 may be spent now.\n"
     second = inside(tmp_path, "ledger", "grant", "ledger.db", "--dataset", "clinic", "--epsilon", "0.5", "--json")
@@ -56,7 +56,7 @@ def test_a_cap_and_a_policy(clinic: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_show_says_what_remains(ledger: Path) -> None:
-    outcome = tacit(ledger.parent, "ledger", "show", "ledger.db")
+    outcome = inside(ledger.parent, "ledger", "show", "ledger.db")
     assert (outcome.code, outcome.err) == (0, "")
     for expected in ("clinic", "ana", "1.75"):
         assert expected in outcome.out
@@ -161,7 +161,7 @@ def test_verify_exits_1_when_the_chain_is_broken(ledger: Path, capsys: pytest.Ca
     assert main(["ledger", "verify", str(ledger), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["ok"] is True
     tamper(ledger)
-    broken = tacit(ledger.parent, "ledger", "verify", "ledger.db")
+    broken = inside(ledger.parent, "ledger", "verify", "ledger.db")
     assert broken.code == 1
     assert broken.out.startswith("NOT sound: ")
     assert "3" in broken.out
@@ -204,7 +204,7 @@ def test_coins_are_rotated_once_it_was_said_what_that_means(ledger: Path) -> Non
         opened.grant(dataset="rooms", epsilon=5)
     first = seen()
     rotate = ("ledger", "rotate", "ledger.db", "--dataset", "rooms")
-    said = tacit(ledger.parent, *rotate)
+    said = inside(ledger.parent, *rotate)
     assert (said.code, said.err) == (1, "")
     assert "1 line was paid for with the coins that it has, up to epsilon 1; 4 remains" in " ".join(said.out.split())
     assert said.out.endswith("Nothing was changed. Say --yes to rotate them.\n")

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import POLICY, rows, write_rows
-from cli.shell import files_in, inside, tacit
+from cli.shell import files_in, inside
 from tacit import Policy
 from tacit.cli import main
 
 
 def test_check_says_in_plain_words_what_a_policy_protects(clinic: Path) -> None:
     before = files_in(clinic)
-    outcome = tacit(clinic, "check", "clinic.policy.yaml")
+    outcome = inside(clinic, "check", "clinic.policy.yaml")
     assert outcome.code == 0
     assert outcome.err == ""
     for expected in ("policy clinic", "what is protected", "not protected", "disease being hiv", "ward"):
@@ -98,7 +98,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_init_drafts_a_policy_and_names_what_to_review_without_values(tmp_path: Path) -> None:
     write_rows(tmp_path / "people.csv", [*rows(), "31,CANARY-7391,north"])
-    outcome = tacit(tmp_path, "init", "people.csv")
+    outcome = inside(tmp_path, "init", "people.csv")
     assert outcome.code == 0
     assert outcome.err == ""
     for column in ("age", "disease", "ward"):

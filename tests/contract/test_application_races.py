@@ -1,15 +1,11 @@
 """Two processes that show records at once: together they never tell a coalition more than its limit."""
 
 import multiprocessing
-import uuid
 import warnings
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
 import tacit as tc
 from tacit.ledger import clauses
@@ -18,19 +14,6 @@ from tacit.plan.leakage.shown import Shown
 
 FORK = multiprocessing.get_context("fork")
 STEP = Fraction(1, 20)
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a place without a ledger."""
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    uri, schema = request.getfixturevalue("postgres"), f"l{uuid.uuid4().hex}"
-    engine = create_engine(uri.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    with engine.begin() as db:
-        db.execute(text(f"CREATE SCHEMA {schema}"))
-    return f"{uri}&options=-csearch_path%3D{schema}"
 
 
 def limits() -> tc.Applications:

@@ -139,13 +139,11 @@ def job(folder: Path, name: str, ledger: str) -> Path:
     return file
 
 
-@pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-    return str(tmp_path / "ledger.db")
-
-
-def the_race(runner: Runner, where: str, folder: Path, *, jobs: int, suffices_for: int) -> None:
+@pytest.mark.parametrize(("jobs", "suffices_for"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.slow)])
+def test_jobs_race_for_what_does_not_suffice_for_all(
+    runner: Runner, where: str, jobs: int, suffices_for: int, tmp_path: Path
+) -> None:
+    folder = tmp_path / "jobs"
     with Ledger(where) as ledger:
         ledger.grant(dataset="clinic", epsilon=Fraction(3, 5) * suffices_for + Fraction(1, 5))
     ended = runner.run(*(job(folder, f"job{number}", where) for number in range(jobs)))
@@ -165,36 +163,11 @@ def the_race(runner: Runner, where: str, folder: Path, *, jobs: int, suffices_fo
         assert [(one.last - one.first, one.state) for one in ledger.runs()] == [(2, "finished")] * suffices_for
 
 
-@pytest.mark.parametrize(("jobs", "suffices_for"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.slow)])
-def test_jobs_race_for_what_does_not_suffice_for_all(
-    runner: Runner, address: str, jobs: int, suffices_for: int, tmp_path: Path
-) -> None:
-    the_race(runner, address, tmp_path / "jobs", jobs=jobs, suffices_for=suffices_for)
-
-
-@pytest.mark.postgres
-@pytest.mark.parametrize(("jobs", "suffices_for"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.slow)])
-def test_jobs_race_for_what_does_not_suffice_for_all_in_postgresql(
-    runner: Runner, postgres: str, jobs: int, suffices_for: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sqlalchemy import create_engine, text
-
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-    engine = create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as db:
-        db.execute(text(f"CREATE SCHEMA races{jobs}"))
-    engine.dispose()
-    where = f"{postgres}&options=-csearch_path%3Draces{jobs}"
-    the_race(runner, where, tmp_path / "jobs", jobs=jobs, suffices_for=suffices_for)
-
-
 LOST = ("after the charge", "after the first release")
 COMPLETE = ("before the rename", "after the mark")
 
 
-def test_a_killed_job_is_paid_as_a_whole_or_not_at_all_and_never_drawn_again(
-    runner: Runner, address: str, tmp_path: Path
-) -> None:
+def test_a_killed_job_is_paid_as_a_whole_or_not_at_all_and_never_drawn_again(runner: Runner, tmp_path: Path) -> None:
     points = ("before the charge", *LOST, *COMPLETE, "after the rename")
     jobs = [job(tmp_path / str(number), "job", str(tmp_path / f"{number}.db")) for number in range(len(points))]
     for number in range(len(points)):

@@ -4,7 +4,6 @@ import threading
 import uuid
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from sqlalchemy import create_engine, delete, insert, select, text
 from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
+from contract.conftest import execute
 from tacit.errors import BudgetExceeded, LedgerError
 from tacit.ledger.chain import METADATA
 from tacit.ledger.clauses import RecordsShown, TableNote
@@ -20,24 +20,6 @@ from tacit.ledger.ledger import Ledger
 from tacit.plan.leakage.shown import Shown
 
 pytestmark = pytest.mark.one_in(2)  # each law in one of the databases
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a place without a ledger."""
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/ledger.db"
-    uri, schema = request.getfixturevalue("postgres"), f"l{uuid.uuid4().hex}"
-    execute(uri, f"CREATE SCHEMA {schema}")
-    return f"{uri}&options=-csearch_path%3D{schema}"
-
-
-def execute(where: str, *statements: str) -> None:
-    engine = create_engine(where.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
-    with engine.begin() as db:
-        for statement in statements:
-            db.execute(text(statement))
 
 
 @dataclass(frozen=True)

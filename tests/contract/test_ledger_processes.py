@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 import time
-import uuid
 import warnings
 from fractions import Fraction
 from multiprocessing.connection import Connection
@@ -13,25 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.pool import NullPool
 
 from tacit.errors import BudgetExceeded
 from tacit.ledger.ledger import Ledger
 
 PROCESSES = 8
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return the address of a place without a ledger."""
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    uri, schema = request.getfixturevalue("postgres"), f"l{uuid.uuid4().hex}"
-    with create_engine(uri.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool).begin() as db:
-        db.execute(text(f"CREATE SCHEMA {schema}"))
-    return f"{uri}&options=-csearch_path%3D{schema}"
 
 
 FORK = multiprocessing.get_context("fork")  # a process that has loaded everything: an import takes longer than a race

@@ -36,11 +36,6 @@ print(done, said)
 """
 
 
-@pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
-
-
 @pytest.fixture
 def ledger(tmp_path: Path) -> Path:
     folder = tmp_path / "one"
