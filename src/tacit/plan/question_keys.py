@@ -17,7 +17,6 @@ from tacit.policy.yaml_entries import YamlEntry
 
 if TYPE_CHECKING:
     from tacit.policy.domain import Domain
-    from tacit.policy.policy import Policy
 
 
 _GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")

@@ -125,7 +125,20 @@ def solve_rising(problem: RisingLimits, *, tolerance: float, most_boxes: int) ->
     others = np.flatnonzero(np.arange(len(upper)) != alone)
 
     def look(low: Floats, high: Floats) -> tuple[Floats, Floats, float]:
-        points, bounds = _looked_at(problem, low, high, alone, others)
+        points = np.zeros((len(low), len(upper)))
+        points[:, others] = low
+
+        def excess(one: Floats) -> Floats:
+            return problem.excess(np.concatenate([points[:, :alone], one[:, None], points[:, alone + 1 :]], axis=1))
+
+        at_start = excess(np.zeros(len(low)))
+        start, stop = _root(excess, at_start, upper[alone])
+        far = points.copy()
+        far[:, others], far[:, alone] = high, stop
+        bounds = np.where(at_start > ROUNDING, -np.inf, problem.gain(far).sum(axis=1))
+        points[:, alone] = start
+        # a point that is beyond its limit by rounding alone is no candidate
+        points[at_start > 0] = 0.0
         gains = np.where(np.isneginf(bounds), -np.inf, problem.gain(points).sum(axis=1))
         top = int(np.argmax(gains))
         return bounds, points[top], float(gains[top])
@@ -137,30 +150,11 @@ def solve_rising(problem: RisingLimits, *, tolerance: float, most_boxes: int) ->
         return np.asarray(np.argmax((problem.gain(far) - problem.gain(near))[:, others], axis=1))
 
     box = np.zeros((1, len(others))), upper[others][None]
-    start = Solved(np.zeros_like(upper), 0.0, np.inf)
+    nothing = Solved(np.zeros_like(upper), 0.0, np.inf)
     rounds = most_boxes + 1  # each has a box at least
     return _best_first(
-        look, widest, box, start, tolerance=tolerance, most_boxes=most_boxes, most_rounds=rounds, at_once=128
+        look, widest, box, nothing, tolerance=tolerance, most_boxes=most_boxes, most_rounds=rounds, at_once=128
     )
-
-
-def _looked_at(problem: RisingLimits, low: Floats, high: Floats, alone: int, others: Places) -> tuple[Floats, Floats]:
-    """Return an allowed point of each box and what nothing in it exceeds; minus infinity where nothing is allowed."""
-    points = np.zeros((len(low), len(problem.upper)))
-    points[:, others] = low
-
-    def excess(one: Floats) -> Floats:
-        return problem.excess(np.concatenate([points[:, :alone], one[:, None], points[:, alone + 1 :]], axis=1))
-
-    at_start = excess(np.zeros(len(low)))
-    start, stop = _root(excess, at_start, problem.upper[alone])
-    far = points.copy()
-    far[:, others], far[:, alone] = high, stop
-    bounds = np.where(at_start > ROUNDING, -np.inf, problem.gain(far).sum(axis=1))
-    points[:, alone] = start
-    # a point that is beyond its limit by rounding alone is no candidate
-    points[at_start > 0] = 0.0
-    return points, bounds
 
 
 def _root(excess: Callable[[Floats], Floats], at_start: Floats, upper: float) -> tuple[Floats, Floats]:

@@ -137,16 +137,10 @@ def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> Gri
         fall, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
         size: dict[str, Any] = {"up": largest, "down": largest, "l1": most, "square": most * largest, "exact": False}
         profiles = tuple(sorted({(fall, most - fall), (most - fall, fall)}))
-        return whole(
-            step=replace(step, profiles=profiles, **size),
-            why=f"nobody changes more than {most} of the listed rectangles",
-            base=query,
-            noise=TwoScale(best.scale, best.scale),
-            strategy=best.name,
-            sums=None,
-            weighted=None,
-            compared=tried,
-        )
+        listed, noise = replace(step, profiles=profiles, **size), TwoScale(best.scale, best.scale)
+        why = f"nobody changes more than {most} of the listed rectangles"
+        named = partial(whole, why=why, strategy=best.name, compared=tried)
+        return named(step=listed, base=query, noise=noise, sums=None, weighted=None)
     weighted = best.weighted
     sums = GridSums.of(query.names, weighted.strategy, moves, query.where)
     scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))

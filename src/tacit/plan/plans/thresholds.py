@@ -479,11 +479,8 @@ def testing_noise(step: LargestStep, at_most: int, epsilon: Fraction) -> tuple[T
     moved, tested = split_with_threshold(step, at_most, epsilon)
     if of_all.variance() <= moved.variance() + tested.variance():
         return of_all, None, "one person moves few counts in all, so hiding every count costs least"
-    return (
-        tested,
-        moved,
-        "counts rise and fall along secret edges, so the threshold must be noisy and no verdict certain",
-    )
+    why = "counts rise and fall along secret edges, so the threshold must be noisy and no verdict certain"
+    return tested, moved, why
 
 
 def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> tuple[TwoScale, TwoScale]:

@@ -261,11 +261,9 @@ class BarPlan(RankingPlan):
         ]
 
     def predicted(self) -> dict[str, Any]:
-        return {
-            "choosing_standard_deviation": math.sqrt(self.choosing.variance()),
-            "value_rmse": self.rmse,
-            "value_rmse_in_a_crowd": self.largest_rmse,
-        }
+        spread = math.sqrt(self.choosing.variance())
+        expected = {"value_rmse": self.rmse, "value_rmse_in_a_crowd": self.largest_rmse}
+        return {"choosing_standard_deviation": spread, **expected}
 
     def terms(self) -> list[str]:
         return [
@@ -275,11 +273,8 @@ class BarPlan(RankingPlan):
         ]
 
     def noise_document(self) -> dict[str, Any] | None:
-        return {
-            "choosing": self.choosing.document(),
-            "measuring": self.law.document(),
-            "centring": None if self.centring is None else self.centring.document(),
-        }
+        centring = None if self.centring is None else self.centring.document()
+        return {"choosing": self.choosing.document(), "measuring": self.law.document(), "centring": centring}
 
     def draw_choice(self, counts: Ints) -> tuple[Ints, int]:
         """Return the positions of the candidates, in order of position, and the smallest of their noisy counts."""

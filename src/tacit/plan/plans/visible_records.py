@@ -218,11 +218,9 @@ def _edges_of(policy: Policy) -> _Edges:
 
 
 def _nothing_to_show(names: Sequence[str], policy: Policy, edges: _Edges, *, keyed: bool) -> PlanError:
-    edge = next((found for found in map(edges.witness, names) if found), "")
-    if not edge and not keyed:
-        record = edges.leaver(policy.absences)
-        sides = [] if record is None else [record_words(policy.domain, side) for side in (record, ABSENT)]
-        edge = " -> ".join(sides)
+    edge = next(filter(None, map(edges.witness, names)), "")
+    if not edge and not keyed and (record := edges.leaver(policy.absences)) is not None:
+        edge = " -> ".join(record_words(policy.domain, side) for side in (record, ABSENT))
     return PlanError(
         f"has no record that may be shown: a chain of secret edges leads from each to another value ({edge})",
         key=f"true_records: {', '.join(names)}",

@@ -140,7 +140,7 @@ class Clusters(Derived):
 
     def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> ClustersPlan:
         self.counted.check_size(policy.domain)
-        parts = self._parts(policy, epsilon, people)
+        parts = self.parts(policy, epsilon, people)
         cells, total = parts
         look = look_at(cells, _so_many(people))
         return ClustersPlan(
@@ -155,10 +155,7 @@ class Clusters(Derived):
             look=look,
         )
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        return self._parts(policy, epsilon, policy.known_people)
-
-    def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[LinearPlan, LinearPlan]:
+    def parts(self, policy: Policy, epsilon: Fraction, people: int | None = None) -> tuple[LinearPlan, LinearPlan]:
         check_one_row(policy, self.keyword, "everybody is in one place")
         total: Any = Count(self.where)
         counted: LinearPlan = total.plan(policy, epsilon)

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
-
-if TYPE_CHECKING:
-    from tacit.plan.error_laws import Runs
 
 
 @dataclass(frozen=True)
