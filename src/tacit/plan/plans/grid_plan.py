@@ -110,11 +110,8 @@ class GridPlan(LinearPlan):
         return {"value_rmse": self.rmse, "candidates": dict(self.compared)}
 
     def terms(self) -> list[str]:
-        return (
-            []
-            if self.sums is not None
-            else ["only the listed rectangles were measured; no other can be told from them"]
-        )
+        only = "only the listed rectangles were measured; no other can be told from them"
+        return [only] if self.sums is None else []
 
 
 def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> GridPlan:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -249,20 +249,10 @@ def _plan(query: Linear, strategy: Strategy, policy: Policy, epsilon: Fraction) 
         sides = base.directions(policy) if query is base and step.l1 else None
         counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
         noise, why = noise_for(step, epsilon, base.size(policy.domain), *counts, unit=base.unit(policy.domain))
-    return LinearPlan(
-        query=query,
-        base=base,
-        policy=policy,
-        epsilon=epsilon,
-        step=step,
-        noise=noise,
-        why=why,
-        answers=query.size(policy.domain),
-        strategy=strategy.name,
-        sides=None if noise is not None and noise.is_joint else sides,
-        drawing=strategy.drawn,
-        own_errors=strategy.errors,
-        own_loss=strategy.loss,
+    made = partial(LinearPlan, query, policy, epsilon, step, why, base, noise, query.size(policy.domain))
+    sides = None if noise is not None and noise.is_joint else sides
+    return made(
+        strategy=strategy.name, sides=sides, drawing=strategy.drawn, own_errors=strategy.errors, own_loss=strategy.loss
     )
 
 

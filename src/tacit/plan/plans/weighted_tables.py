@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -92,19 +93,10 @@ def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> LinearPl
         scales = scales_for(changes, left, epsilon)
     except PlanError:
         return plain  # some table would need more noise than can be drawn
-    own = TablesPlan(
-        query,
-        policy,
-        epsilon,
-        plain.step,
-        "tables of many cells have less noise: the mean squared error over all cells is least",
-        query,
-        GroupedNoise(tuple(sizes), tuple(scales)),
-        plain.answers,
-        strategy=STRATEGY,
-        changes=tuple(changes),
-        same_noise=plain,
-    )
+    noise = GroupedNoise(tuple(sizes), tuple(scales))
+    why = "tables of many cells have less noise: the mean squared error over all cells is least"
+    made = partial(TablesPlan, query, policy, epsilon, plain.step, why, query, noise, plain.answers)
+    own = made(strategy=STRATEGY, changes=tuple(changes), same_noise=plain)
     return own if own.variance < WORTH_IT * plain.variance else plain
 
 

@@ -27,6 +27,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -143,17 +144,10 @@ class Clusters(Derived):
         parts = self.parts(policy, epsilon, people)
         cells, total = parts
         look = look_at(cells, _so_many(people))
-        return ClustersPlan(
-            self,
-            policy,
-            epsilon,
-            step_of(list(zip(self.roles, parts, strict=True))),
-            f"{cells.why}; the number of people: {total.why}",
-            parts,
-            strategy=f"through {grid_of(cells).shape_words()}{'' if look is None else ' or finer ones'}",
-            known_people=people,
-            look=look,
-        )
+        step = step_of(list(zip(self.roles, parts, strict=True)))
+        why = f"{cells.why}; the number of people: {total.why}"
+        through = f"through {grid_of(cells).shape_words()}{'' if look is None else ' or finer ones'}"
+        return ClustersPlan(self, policy, epsilon, step, why, parts, strategy=through, known_people=people, look=look)
 
     def parts(self, policy: Policy, epsilon: Fraction, people: int | None = None) -> tuple[LinearPlan, LinearPlan]:
         check_one_row(policy, self.keyword, "everybody is in one place")
@@ -256,17 +250,10 @@ class ClustersPlan(DerivedPlan):
     def done(self, parts: Sequence[LinearPlan]) -> ClustersDone:
         """Return what came of this plan, which is for the number of people that was measured, from the parts used."""
         cells, people = parts[:2]
-        return ClustersDone(
-            self.query,
-            self.policy,
-            self.epsilon,
-            step_of(list(zip(STAGES, parts, strict=False))),
-            f"{cells.why}; the number of people: {people.why}",
-            tuple(parts),
-            self,
-            strategy=f"through {grid_of(cells).shape_words()}",
-            known_people=self.known_people,
-        )
+        step = step_of(list(zip(STAGES, parts, strict=False)))
+        why, through = f"{cells.why}; the number of people: {people.why}", f"through {grid_of(cells).shape_words()}"
+        made = partial(ClustersDone, self.query, self.policy, self.epsilon, step, why, tuple(parts), self)
+        return made(strategy=through, known_people=self.known_people)
 
     @property
     def outcomes(self) -> tuple[ClustersDone, ...]:
