@@ -78,9 +78,18 @@ def test_with_nothing_left_of_one_limit_what_says_nothing_about_it_is_still_rele
     assert plan.epsilon["b"] > 0.1
 
 
-def test_a_cap_is_kept() -> None:
-    plan = tc.plan.leakage_budget(DAY, sensitive=SENSITIVE, limit=5, cap=2)
-    assert dict(plan.epsilon) == pytest.approx({"arrival": 2.0, "leaving": 2.0}, abs=1e-11)
+@pytest.mark.parametrize("objective", ["releases", "epsilon"])
+@pytest.mark.parametrize("cap", [2.0, 36.0, 40.0])
+def test_a_cap_is_kept(cap: float, objective: str) -> None:
+    """The release probability of 40 is one after rounding."""
+    plan = tc.plan.leakage_budget(DAY, sensitive=SENSITIVE, limit=5, cap=cap, objective=objective)
+    assert max(plan.epsilon.values()) <= cap
+    assert plan.value + plan.gap >= (cap * 2 if objective == "epsilon" else 1.3 * -math.expm1(-cap)) - 1e-9
+    if cap < 40 or objective == "releases":
+        assert dict(plan.epsilon) == pytest.approx({"arrival": cap, "leaving": cap}, abs=1e-11)
+        assert f"epsilon {cap:g}" in str(plan)
+    else:
+        assert min(plan.epsilon.values()) > 36
 
 
 def test_what_is_not_sensitive_is_released_if_it_has_a_weight() -> None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -69,6 +69,7 @@ FEW_LINES = 3  # that coalitions connect: more are planned by the convex bound
 HALVINGS = 60
 CERTAIN = 1e-9  # a release probability this near to one has no epsilon to speak of
 DIGITS = 12  # of an epsilon, rounded down
+LAST = 1 - 2.0**-53  # the last floating-point number before a certain release; its epsilon is 36.7
 OBJECTIVES = ("releases", "epsilon")
 
 
@@ -133,12 +134,15 @@ def leakage_budget(
     limits = _lowered(setting, dependence, room)
     most_sure = checked_posterior(posterior, setting, dependence, drift=room)
     surest = [] if most_sure is None else setting.posterior_limits(dependence)
-    problem = _Problem(setting, tables, worth, checked_cap(cap), objective, limits, most_sure or 0.0, surest)
+    most = checked_cap(cap)
+    problem = _Problem(setting, tables, worth, most, objective, limits, most_sure or 0.0, surest)
     solved, method = problem.best()
+    with np.errstate(divide="ignore"):  # a probability that is one after rounding stands for the cap
+        found = np.minimum(epsilons(solved.u), math.inf if most is None else most)
     # an epsilon that is a little smaller keeps every limit, and can be charged as it is printed
-    rounded = np.floor(epsilons(solved.u) * 10.0**DIGITS) / 10.0**DIGITS
+    rounded = np.floor(found * 10.0**DIGITS) / 10.0**DIGITS
     u = -np.expm1(-rounded)
-    value = float(problem.gain(u[None]).sum())
+    value = float(problem.slopes @ (rounded if objective == "epsilon" else u))
     return LeakagePlan(
         epsilon=by_line(setting, rounded),
         release_probability=by_line(setting, u),
@@ -215,6 +219,8 @@ class _Problem:
     def best(self) -> tuple[Solved, str]:
         """Return release probabilities, what they reach, a bound on what can be reached, and how they were found."""
         most = 1.0 if self.cap is None else -math.expm1(-self.cap)
+        if self.objective == "epsilon":
+            most = min(most, LAST)
         self._refuse_never_released()
         upper = np.where((self.weights > 0) & (self.released > 0), most, 0.0)
         if not upper.any():
@@ -234,7 +240,10 @@ class _Problem:
             solved = self._convex(ConvexProgram(self.slopes, singles, self.limits, np.zeros_like(alone), alone))
             method = "convex" if self.objective == "releases" else "boxes"
         self._refuse_unbounded(solved.u)
-        return solved, method
+        # an allowed plan stays allowed with every probability lowered to the last one, which costs it this at most
+        beyond = 0.0 if self.cap is None else max(0.0, self.cap + math.log1p(-LAST))
+        lost = beyond * float(self.weights[alone >= LAST].sum()) if self.objective == "epsilon" else 0.0
+        return replace(solved, bound=solved.bound + lost), method
 
     def _convex(self, program: ConvexProgram) -> Solved:
         """Return the best under convex limits."""

@@ -30,7 +30,7 @@ from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.informations import MeasuredTables
-from tacit.plan.leakage.setting import LeakageSetting, Limit, largest_posterior
+from tacit.plan.leakage.setting import LeakageSetting, Limit, ReleaseLine, largest_posterior
 
 METHODS = {
     "convex": "a convex program",
@@ -170,7 +170,8 @@ class LeakagePlan:
     def __str__(self) -> str:
         lines = list(self.dependence.marks)
         lines += [
-            f"{line}: epsilon {epsilon_of(u):.6g}, a value that is not sensitive is released with probability {u:.4g}."
+            f"{line}: epsilon {_of_line(self.epsilon, line):.6g}, a value that is not sensitive is released with "
+            f"probability {u:.4g}."
             for line, u in zip(self.setting.lines, self.u.tolist(), strict=True)
         ]
         what = "weighted releases for each record" if self.objective == "releases" else "weighted sum of epsilons"
@@ -179,11 +180,6 @@ class LeakagePlan:
         if self.posterior is not None:
             lines.append(f"No outcome gives more than {self.posterior:.6g} of at most {self.most_sure:.6g}.")
         return "\n".join(lines)
-
-
-def epsilon_of(u: float) -> float:
-    """Return the epsilon of a release probability."""
-    return -math.log1p(-u) if u < 1 else math.inf
 
 
 def uses_of(setting: LeakageSetting, tables: MeasuredTables, u: Floats) -> tuple[LimitUse, ...]:
@@ -210,6 +206,11 @@ def by_line(setting: LeakageSetting, numbers: Floats) -> dict[str, Any]:
     for line, number in pairs:
         found.setdefault(line.application, {})[line.attribute] = number
     return found
+
+
+def _of_line(numbers: Mapping[str, Any], line: ReleaseLine) -> float:
+    found = numbers[line.application]
+    return float(found[line.attribute] if isinstance(found, Mapping) else found)
 
 
 def largest_change(distance: float, values: int) -> float:
