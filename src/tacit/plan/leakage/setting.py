@@ -300,25 +300,18 @@ def checked_limits(
         return tuple(Limit(name, lines, everything, most) for name, lines in groups.items())
     if not given:
         raise PlanError("must not be empty", key="limit", given={}, fix=fix)
-    known = [*sensitive, *(groups if has_coalitions else [])]
+    coalitions = groups if has_coalitions else {}
+    known = [*sensitive, *coalitions]
     for key in given:
         if key not in known:
             near = nearest(key, known) if isinstance(key, str) else fix
-            raise PlanError(
-                "must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near
-            )
+            rule = "must be for protected attributes or coalitions"
+            raise PlanError(rule, key="limit", given=word_or_kind(key), fix=near)
     bounds = {key: nonnegative(value, key="limit", fix=fix) for key, value in given.items()}
-    found = [
-        Limit(name, groups[name], everything, most)
-        for name, most in bounds.items()
-        if name in groups and has_coalitions
-    ]
-    found += [
-        Limit(seen_by, lines, (name,), most)
-        for name, most in bounds.items()
-        if name not in groups or not has_coalitions
-        for seen_by, lines in groups.items()
-    ]
+    found = [Limit(name, groups[name], everything, most) for name, most in bounds.items() if name in coalitions]
+    for name, most in bounds.items():
+        if name not in coalitions:
+            found += [Limit(seen_by, lines, (name,), most) for seen_by, lines in groups.items()]
     return tuple(found)
 
 

@@ -295,19 +295,14 @@ class AbovePlan(ThresholdPlan):
             return []
         listed = ", ".join(f"{100 * chance:.4g}% from {self.gap_for(chance):,} on" for chance in CHANCES)
         its = "the" if isinstance(self.query.threshold, int) else "its"
-        lines = [
-            f"chance that an item is called {self.words.below!r}, by how far it is under {its} threshold: {listed}"
-        ]
-        if self.query.values:
-            many = f"the error below is for {self.query.at_most:,} found items, and smaller for fewer"
-            if self.is_shared:
-                lines.append(f"{many}; counts close to the threshold or under it have more")
-            else:
-                parts = (
-                    f"{shown(self.testing_epsilon)} for the tests and {shown(self.measuring_epsilon)} for the values"
-                )
-                lines.append(f"the budget is split, {parts}; {many}")
-        return lines
+        said = f"chance that an item is called {self.words.below!r}, by how far it is under {its} threshold: {listed}"
+        if not self.query.values:
+            return [said]
+        many = f"the error below is for {self.query.at_most:,} found items, and smaller for fewer"
+        if self.is_shared:
+            return [said, f"{many}; counts close to the threshold or under it have more"]
+        tests, values = shown(self.testing_epsilon), shown(self.measuring_epsilon)
+        return [said, f"the budget is split, {tests} for the tests and {values} for the values; {many}"]
 
     def predicted(self) -> dict[str, Any]:
         if self.testing is None:
