@@ -19,6 +19,7 @@ def refused(make):
     return str(refusal.value)
 
 
+FLU = Categories(["flu", "hiv"])
 REFUSED = [
     (lambda: Categories("abc"), "categories must be one list of values; got 'abc'. Write Categories([a, b, ..])."),
     (lambda: Categories([]), "categories must not be empty; got []. List at least one value."),
@@ -29,20 +30,14 @@ REFUSED = [
     ),
     (lambda: Categories(5), "categories must be one list of values; got 5."),
     (lambda: Items("a", "b"), "items must be a number or a list; got ['a', 'b']."),
-    (
-        lambda: Categories(["flu", "hiv"]).position("HIV"),
-        "must be one of the categories; got 'HIV'. Did you mean 'hiv'?",
-    ),
+    (lambda: FLU.position("HIV"), "must be one of the categories; got 'HIV'. Did you mean 'hiv'?"),
     (lambda: Categories(["1", "2"]).position(1), "must be one of the categories; got 1. Did you mean '1'?"),
     (lambda: Items(["gym"]).cell_position(" Gym"), "must be one of the items; got ' Gym'. Did you mean 'gym'?"),
     (lambda: Grid(2, 2, otherwise="Clip"), "otherwise must be a cell or 'clip'; got 'Clip'. Did you mean 'clip'?"),
     (lambda: Categories(["a", None]), "categories must be texts, whole numbers or true/false; got None. Quote it."),
     (lambda: Categories(["a", "b", "a"]), "categories must not repeat a value; got 'a'. Remove one of them."),
     (lambda: Categories([1, True]), "categories must not repeat a value; got True. Remove one of them."),
-    (
-        lambda: Categories(["flu", "hiv"]).position("fluu"),
-        "must be one of the categories; got 'fluu'. Did you mean 'flu'?",
-    ),
+    (lambda: FLU.position("fluu"), "must be one of the categories; got 'fluu'. Did you mean 'flu'?"),
     (lambda: Integers(0, 1.5), "integers.high must be a whole number; got 1.5. Round it, or declare decimals"),
     (lambda: Integers(True, 2), "integers.low must be a whole number; got True. Round it, or declare decimals"),
     (lambda: Integers(5, 1), "integers.low must not be above high; got (5, 1). Swap the two."),

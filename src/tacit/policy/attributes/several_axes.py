@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
@@ -18,22 +18,16 @@ from tacit.policy.keys import POSITIVE, WHOLE, Key, Keys, Row, otherwise_key, re
 from tacit.policy.yaml_entries import YamlEntry
 
 _PARTS = ("row", "column")
+_PLACE: Final = two({"type": "number"})
+_CELL: Final = two({"type": "integer", "minimum": 0})
 
 
 def _is_finite(number: Value) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
 
 
-def _two_texts(entry: YamlEntry) -> tuple[str, ...]:
-    return tuple(part.text() for part in read_two(entry))
-
-
-def _two_numbers(entry: YamlEntry) -> tuple[float, ...]:
-    return tuple(part.real() for part in read_two(entry))
-
-
-def _cell(entry: YamlEntry) -> tuple[int, ...]:
-    return tuple(part.whole() for part in read_two(entry))
+def _two_of(read: Callable[[YamlEntry], Value]) -> Callable[[YamlEntry], tuple[Value, ...]]:
+    return lambda entry: tuple(map(read, read_two(entry)))
 
 
 @dataclass(frozen=True)
@@ -57,19 +51,14 @@ class Grid(Attribute):
         Key("rows", POSITIVE, required=True),
         Key("columns", POSITIVE, required=True),
         Key(
-            "of", two({"type": "string"}), "The two data columns, for instance [latitude, longitude].", read=_two_texts
+            "of",
+            two({"type": "string"}),
+            "The two data columns, for instance [latitude, longitude].",
+            read=_two_of(YamlEntry.text),
         ),
-        Key(
-            "low",
-            two({"type": "number"}),
-            "Where cell [0, 0] starts.",
-            "the columns hold cell numbers",
-            read=_two_numbers,
-        ),
-        Key("high", two({"type": "number"}), "Where the last cell ends.", read=_two_numbers),
-        otherwise_key(
-            two({"type": "integer", "minimum": 0}), _cell, "The cell of places off the map: clip, or [row, column]."
-        ),
+        Key("low", _PLACE, "Where cell [0, 0] starts.", "the columns hold cell numbers", read=_two_of(YamlEntry.real)),
+        Key("high", _PLACE, "Where the last cell ends.", read=_two_of(YamlEntry.real)),
+        otherwise_key(_CELL, _two_of(YamlEntry.whole), "The cell of places off the map: clip, or [row, column]."),
     )
     nested = True
     row = Row(

@@ -63,15 +63,6 @@ class Everything(Secrets):
         others = tuple(name for name in domain if name not in names)
         return Attributes(others) if others else None
 
-    def document(self) -> Any:
-        return "everything"
-
-    @classmethod
-    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        if not entry.is_empty:
-            raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
-        return cls()
-
     def promise(self, domain: Domain) -> Promise:
         return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
 

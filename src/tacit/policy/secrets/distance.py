@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import Near, Relation
 from tacit.policy.edges.shapes import EdgeShape, ItemMoves, Metric
@@ -102,18 +103,18 @@ class Within(Secrets):
                 fix="Lower it." + (all_of_it if len(self.names) == 1 else ""),
             )
 
+    def _axes(self, domain: Domain) -> list[Axis]:
+        return [axis for name in self.names for axis in domain.axes_of(name)]
+
     def _width(self, domain: Domain) -> Fraction | None:
         """Return the width of all attributes together: no larger theta is needed. None if there are sets."""
         if any(domain[name].is_set for name in self.names):
             return None
-        axes = [axis for name in self.names for axis in domain.axes_of(name)]
-        return sum((axis.size * Fraction(axis.spacing) for axis in axes), Fraction(0))
+        return sum((axis.size * Fraction(axis.spacing) for axis in self._axes(domain)), Fraction(0))
 
     def _reaches_all(self, domain: Domain) -> bool:
-        if self._width(domain) is None:
-            return False
-        axes = [axis for name in self.names for axis in domain.axes_of(name)]
-        return Metric(self.theta, self.metric).allows([(axis.size - 1) * Fraction(axis.spacing) for axis in axes])
+        widest = [(axis.size - 1) * Fraction(axis.spacing) for axis in self._axes(domain)]
+        return self._width(domain) is not None and Metric(self.theta, self.metric).allows(widest)
 
     def _distances(self, domain: Domain, hidden: Record, cover: Record) -> list[Fraction]:
         return [
@@ -129,8 +130,9 @@ class Within(Secrets):
         return Metric(self.theta, self.metric).allows(self._distances(domain, hidden, cover))
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        axes = [axis for name in self.names for axis in domain.axes_of(name)]
-        relations: dict[str, Relation] = {axis.name: Near(int(self.theta // axis.spacing)) for axis in axes}
+        relations: dict[str, Relation] = {
+            axis.name: Near(int(self.theta // axis.spacing)) for axis in self._axes(domain)
+        }
         items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
         return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
 
@@ -187,8 +189,7 @@ class Within(Secrets):
                 f"{listed(self.names)}{together}: any value looks like any other, since none are further apart than "
                 f"{self.far(domain)}"
             )
-        many = len([axis for name in self.names for axis in domain[name].axes(name)])
-        how = "" if many == 1 else f" ({self.metric})"  # on one axis all of them are the same
+        how = "" if len(self._axes(domain)) == 1 else f" ({self.metric})"  # on one axis all of them are the same
         if all(domain[name].is_set for name in self.names):
             how = " (items)"
         return Promise(
@@ -201,8 +202,7 @@ class Within(Secrets):
         if any(domain[name].is_set for name in self.names):
             none = self.theta < 1
         else:
-            axes = tuple(axis for name in self.names for axis in domain.axes_of(name))
-            none = all(self.theta < axis.spacing or axis.size == 1 for axis in axes)
+            none = all(self.theta < axis.spacing or axis.size == 1 for axis in self._axes(domain))
         return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
 
     def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
@@ -219,16 +219,12 @@ class Within(Secrets):
             return ""
         if setting.absence:
             return ", at twice the epsilon at most"  # by way of absence no two records cost more
-        for name in self.names:
-            for axis in domain.axes_of(name):
-                reach, span = int(self.theta // axis.spacing), axis.size - 1
-                if 0 < reach < span:
-                    many = -(-span // reach)
-                    return (
-                        "; the cost grows with the distance, up to "
-                        f"{many:,} times the epsilon between the ends of {axis.name}"
-                    )
-        return "; the cost grows with the distance"
+        grows = "; the cost grows with the distance"
+        for axis in self._axes(domain):
+            reach, span = int(self.theta // axis.spacing), axis.size - 1
+            if 0 < reach < span:
+                return f"{grows}, up to {-(-span // reach):,} times the epsilon between the ends of {axis.name}"
+        return grows
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         near, far = (f"{how}further apart than {self.far(domain)}" for how in ("not ", ""))

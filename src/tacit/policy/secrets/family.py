@@ -140,9 +140,12 @@ class Secrets(ABC):
     # ---- policy files ----
 
     @classmethod
-    @abstractmethod
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        """Read the family from what stands under its keyword."""
+        """Read the family from what stands under its keyword; here nothing may stand there."""
+        if not entry.is_empty:
+            fix = f"Write `{cls.keyword}` without a colon."
+            raise entry.refuse("must stand alone", given=entry.plain(), fix=fix)
+        return cls()
 
     @classmethod
     def schemas(cls) -> list[Schema]:
@@ -156,9 +159,9 @@ class Secrets(ABC):
                 found.append(mapping({cls.keyword: row.schema, "where": people}, [cls.keyword], meaning))
         return found
 
-    @abstractmethod
     def document(self) -> Any:
-        """Return what a policy file says for this family."""
+        """Return what a policy file says for this family; here its keyword alone."""
+        return self.keyword
 
     # ---- words ----
 
@@ -250,17 +253,15 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], word: str = "and") -> str:
     """Return names joined for a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def listed_briefly(names: Iterable[str], word: str = "and") -> str:
     """Return names joined for a sentence; of many, the first ones and how many more."""
     some = list(names)
-    if len(some) > 8:
-        some = [*some[:7], f"{len(some) - 7} more"]
-    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} {word} {some[-1]}"
+    return listed(some if len(some) <= 8 else [*some[:7], f"{len(some) - 7} more"], word)
 
 
 @dataclass(frozen=True)

@@ -68,12 +68,6 @@ class TakingPart(Secrets):
     def document(self) -> Any:
         return self.keyword if self.where is None else {self.keyword: None, "where": str(self.where)}
 
-    @classmethod
-    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
-        if not entry.is_empty:
-            raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `taking_part` without a colon.")
-        return cls()
-
     def promise(self, domain: Domain) -> Promise:
         if self.where is not None:
             people = f"taking part, of people for whom {self.where}"
