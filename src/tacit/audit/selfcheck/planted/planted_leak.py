@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 Release = Callable[[Any, int], Any]
+_Draw = TypeVar("_Draw", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +30,32 @@ class PlantedLeak:
     release: Release
     repaired: Release
     exact_loss: float = math.inf
+
+
+leaks: dict[str, PlantedLeak] = {}  # in the order in which they are written down
+
+
+def plant(
+    hidden: Any, cover: Any, *, source: str = "classic", claimed: float = 1.0, loss: float = math.inf
+) -> Callable[[_Draw], _Draw]:
+    """Make a planted leak of the mechanism `draw(data, size, broken=..)`, under its own name with dashes.
+
+    The first line of its docstring is the mistake. Lines that `broken` decides are marked.
+    """
+
+    def register(draw: _Draw) -> _Draw:
+        name, said = draw.__name__.replace("_", "-"), (draw.__doc__ or " ").partition("\n")[0].removesuffix(".")
+        leaks[name] = PlantedLeak(
+            name=name,
+            mistake=said[0].lower() + said[1:],
+            source=source,
+            claimed_epsilon=claimed,
+            hidden=hidden,
+            cover=cover,
+            release=partial(draw, broken=True),
+            repaired=partial(draw, broken=False),
+            exact_loss=loss,
+        )
+        return draw
+
+    return register
