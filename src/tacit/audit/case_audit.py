@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any, Final
 
 from tacit.audit.exclusion_audit import exclusion
@@ -115,10 +116,9 @@ def strengths(case: Case) -> list[tuple[str, str, float]]:
     leak = exclusion(case.dependence, dict.fromkeys(case.sensitive, ()), dict.fromkeys(names, math.inf))
     entropy = {name: leak.mutual_information(name, [name]) for name in names}
     found = []
-    for at, one in enumerate(names):
-        for other in names[at + 1 :]:
-            least = min(entropy[one], entropy[other])
-            found.append((one, other, leak.mutual_information(one, [other]) / least if least > 0 else 0.0))
+    for one, other in combinations(names, 2):
+        least = min(entropy[one], entropy[other])
+        found.append((one, other, leak.mutual_information(one, [other]) / least if least > 0 else 0.0))
     return found
 
 
@@ -128,10 +128,9 @@ def _times(limit: Any, share: float) -> Any:
 
 def _reached(epsilon: Mapping[str, Mapping[str, float]], members: Iterable[str]) -> dict[str, float]:
     """Return the epsilon that a coalition has of each attribute: coins of different applications are independent."""
-    found: dict[str, float] = {}
-    for member in members:
-        for name, one in epsilon[member].items():
-            found[name] = found.get(name, 0.0) + one
+    found = dict[str, float]()
+    for name, one in (each for member in members for each in epsilon[member].items()):
+        found[name] = found.get(name, 0.0) + one
     return found
 
 

@@ -9,6 +9,7 @@ In reading order:
     charts                 the figures, drawn
     violations             groups that are too large, by its criterion and exactly
     workload               its count queries, and how wrong they are answered
+    own_rows               what the own row of a group adds
     reconstruction         its chapter 4: criteria, publications, attacks
     reconstruction_charts  its figures, drawn
 """

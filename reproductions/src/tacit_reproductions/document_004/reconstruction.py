@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.reconstruction_audit import own_row_gain
 from tacit.audit.selfcheck.planted.tables import planted_tables
 from tacit.noise.thinning import thin
 from tacit.publish.generalise import same_impact
@@ -23,6 +22,7 @@ from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.method import Method
 from tacit.publish.methods.perturbation import Uniform
 from tacit.publish.methods.sampled import Sampled
+from tacit_reproductions.document_004.own_rows import own_row_gain
 from tacit_reproductions.document_004.reconstruction_charts import NAMES, error_chart, size_chart, violation_chart
 from tacit_reproductions.document_004.tables import PeopleTable, adult_table, census_workers, workers_of
 from tacit_reproductions.document_004.violations import (

@@ -15,7 +15,6 @@ Checked by  tests/unit/audit/test_published.py.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -158,29 +157,8 @@ MOST_LEANING: Final = 64  # cells of an exact total whose share in errors still 
 MEAN_ERROR: Final = {LAPLACE: 1.0, GAUSSIAN: math.sqrt(2 / math.pi)}  # in scales
 
 
-class PublishedCounts(ABC):
-    """Noisy counts that readers see, at some cost."""
-
-    @property
-    @abstractmethod
-    def epsilon(self) -> float:
-        """What all of it costs."""
-
-    @abstractmethod
-    def at(self, epsilon: float) -> PublishedCounts:
-        """Return the same at another cost."""
-
-    @abstractmethod
-    def closeness(self, of: Confidences, tau: float, picked: tuple[Ints, Ints]) -> Floats:
-        """Return how likely each noisy confidence that is picked (lines and columns) is close to the true one."""
-
-    @abstractmethod
-    def errors(self, of: Confidences) -> Iterator[tuple[Floats, Ints]]:
-        """Yield expected absolute errors of published counts with the true ones."""
-
-
 @dataclass(frozen=True)
-class OneScale(PublishedCounts):
+class OneScale:
     """Independent noise of one scale in every count, of groups and of values. `step` over epsilon is the scale."""
 
     scale: float
@@ -199,6 +177,7 @@ class OneScale(PublishedCounts):
 
     @property
     def epsilon(self) -> float:
+        """What all of it costs."""
         return self.step / self.scale
 
     def at(self, epsilon: float) -> OneScale:
@@ -207,11 +186,11 @@ class OneScale(PublishedCounts):
         return OneScale(scale if self.noise in MEAN_ERROR else float(f"{scale:.6g}"), self.noise, self.step)
 
     def closeness(self, of: Confidences, tau: float, picked: tuple[Ints, Ints]) -> Floats:
-        """Return how likely the ratio of two noisy counts is close to the true one."""
+        """Return how likely each ratio of noisy counts that is picked (lines and columns) is close to the true one."""
         return np.asarray(closeness(of.theta[picked], of.phi[picked[0]], self.scale, tau, self.noise))
 
     def errors(self, of: Confidences) -> Iterator[tuple[Floats, Ints]]:
-        """Yield the same error for all cells, and for all groups."""
+        """Yield expected absolute errors of published counts with the true ones: one for all cells, and all groups."""
         if self.noise in MEAN_ERROR:
             error = MEAN_ERROR[self.noise] * self.scale
         else:
@@ -221,7 +200,7 @@ class OneScale(PublishedCounts):
 
 
 @dataclass(frozen=True, eq=False)
-class Planned(PublishedCounts):
+class Planned:
     """The tables that plans publish. `plans` may be those of a whole job."""
 
     plans: tuple[Plan, ...]
@@ -287,6 +266,9 @@ class Planned(PublishedCounts):
                 if len(terms) <= 1:
                     found.append(terms[0][0] if terms else EXACT)
         return found
+
+
+PublishedCounts = OneScale | Planned  # noisy counts that readers see, at some cost
 
 
 @dataclass(frozen=True, eq=False)

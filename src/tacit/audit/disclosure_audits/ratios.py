@@ -61,7 +61,7 @@ def ratio_cdf(z: npt.ArrayLike, theta: npt.ArrayLike, phi: npt.ArrayLike, scale:
     """
     shape, (at, part, whole, unit) = _broadcast(z=z, theta=theta, phi=phi, scale=scale)
     _check_counts(part, whole)
-    _check_scale(unit)
+    _check_positive(unit, "scale")
     if np.isnan(at).any():
         raise PlanError("must be a number", key="z", fix="Leave out what is no number.")
     at = np.clip(at, -LARGEST_RATIO, LARGEST_RATIO)
@@ -98,8 +98,8 @@ def closeness(theta: npt.ArrayLike, phi: npt.ArrayLike, scale: Any, tau: Any, no
         return whole_closeness(theta, phi, scale, tau, noise)
     shape, (part, whole, unit, share) = _broadcast(theta=theta, phi=phi, scale=scale, tau=tau)
     _check_counts(part, whole)
-    _check_scale(unit)
-    _check_tau(share)
+    _check_positive(unit, "scale")
+    _check_positive(share, "tau", "For instance 0.2, for a fifth.")
     work = _close if noise == LAPLACE else _close_gaussian
     found = np.empty(len(part))
     for piece in _pieces(len(part)):
@@ -262,14 +262,9 @@ def _check_counts(theta: Floats, phi: Floats) -> None:
             raise PlanError("must be counts: finite numbers from 0", key=key, fix="Give true counts, not noisy ones.")
 
 
-def _check_scale(scale: Floats) -> None:
-    if not (np.isfinite(scale) & (scale > 0)).all():
-        raise PlanError("must be a finite number above 0", key="scale", fix="It is the step divided by epsilon.")
-
-
-def _check_tau(tau: Floats) -> None:
-    if not (np.isfinite(tau) & (tau > 0)).all():
-        raise PlanError("must be a finite number above 0", key="tau", fix="For instance 0.2, for a fifth.")
+def _check_positive(given: Floats, key: str, fix: str = "It is the step divided by epsilon.") -> None:
+    if not (np.isfinite(given) & (given > 0)).all():
+        raise PlanError("must be a finite number above 0", key=key, fix=fix)
 
 
 def no_such_noise(noise: Any) -> PlanError:

@@ -19,6 +19,7 @@ from scipy.special import expit
 from tacit.arrays import Floats, Ints
 
 Columns = Mapping[str, npt.NDArray[Any]]
+Makers = dict[str, Callable[[], npt.NDArray[Any]]]
 
 MOST_PAIRS: Final = 24  # coordinates of which all differences are looked at
 MIXING: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -27,13 +28,7 @@ MIXING: Final = np.uint64(0x9E3779B97F4A7C15)
 class Views(Columns):
     """Views of outputs by name, each made when it is first looked at. The `plain` ones are the outputs themselves."""
 
-    def __init__(
-        self,
-        plain: Mapping[str, Callable[[], npt.NDArray[Any]]],
-        derived: Mapping[str, Callable[[], npt.NDArray[Any]]],
-        *,
-        texts: bool = False,
-    ) -> None:
+    def __init__(self, plain: Makers, derived: Makers, *, texts: bool = False) -> None:
         self.plain, self.derived, self.texts = list(plain), list(derived), texts
         self._makers = {**plain, **derived}
         self._made = dict[str, npt.NDArray[Any]]()
@@ -53,16 +48,14 @@ class Views(Columns):
 
 def columns_of(outputs: npt.NDArray[Any]) -> Views:
     """Return the views of an array of outputs: its coordinates, and what is telling about several together."""
-    plain: dict[str, Any]
     if outputs.dtype.names:
-        names = list(outputs.dtype.names)
+        fields: Makers = {name: partial(np.ascontiguousarray, outputs[name]) for name in outputs.dtype.names}
         # the text and the form are no numbers, so nothing is subtracted from them
-        plain = {name: partial(_field, outputs, name) for name in names}
-        return Views(plain, _differences(outputs, names[2:], _field), texts=True)
+        return Views(fields, _differences(dict(list(fields.items())[2:])), texts=True)
     flat = outputs.reshape(len(outputs), -1)
     names = ["output"] if flat.shape[1] == 1 else [f"output[{i}]" for i in range(flat.shape[1])]
-    plain = {name: partial(_column, flat, i) for i, name in enumerate(names)}
-    derived: dict[str, Any] = {}
+    columns: Makers = {name: partial(np.asarray, flat[:, i]) for i, name in enumerate(names)}
+    plain, derived = dict(columns), Makers()
     if flat.dtype.kind == "f":
         plain["numbers that are not finite"] = partial(_not_finite, flat)
         derived |= {f"bits of {name}": partial(_bits, flat, i) for i, name in enumerate(names)}
@@ -76,31 +69,18 @@ def columns_of(outputs: npt.NDArray[Any]) -> Views:
         }
         if 2 < flat.shape[1] <= MOST_PAIRS:
             plain["reversed pairs"] = partial(_reversed_pairs, flat)
-        derived |= _differences(flat, names, lambda rows, name: rows[:, names.index(name)])
+        derived |= _differences(columns)
     return Views(plain, derived)
 
 
-def _field(outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(outputs[name])
-
-
-def _column(flat: npt.NDArray[Any], at: int) -> npt.NDArray[Any]:
-    return flat[:, at]
-
-
-def _differences(
-    outputs: npt.NDArray[Any], names: list[str], column: Callable[[npt.NDArray[Any], str], npt.NDArray[Any]]
-) -> dict[str, Any]:
+def _differences(columns: Makers) -> Makers:
     """Return the difference of every pair, or of neighbours only where there are many."""
-    few = len(names) <= MOST_PAIRS
-    pairs = combinations(names, 2) if few else pairwise(names)
-    return {f"{b} - {a}": partial(_difference, outputs, a, b, column) for a, b in pairs}
+    pairs = combinations(columns, 2) if len(columns) <= MOST_PAIRS else pairwise(columns)
+    return {f"{b} - {a}": partial(_difference, columns[a], columns[b]) for a, b in pairs}
 
 
-def _difference(
-    outputs: npt.NDArray[Any], a: str, b: str, column: Callable[[npt.NDArray[Any], str], npt.NDArray[Any]]
-) -> npt.NDArray[Any]:
-    return np.asarray(column(outputs, b) - column(outputs, a))
+def _difference(a: Callable[[], npt.NDArray[Any]], b: Callable[[], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    return np.asarray(b() - a())
 
 
 def _reversed_pairs(flat: npt.NDArray[Any]) -> Ints:

@@ -16,7 +16,7 @@ Checked by  tests/statistical/test_attacked_tables.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -176,30 +176,10 @@ def _two_columns() -> Ints:
     return np.asarray(np.rint(20_000 * np.array(shares)), np.int64)
 
 
-# groups, how often they are published, and whether one group of each publication counts
-_SCENES: Final[Mapping[str, tuple[Callable[[], Ints], int, bool]]] = {
-    "masks-that-add-up": (_pairs, 400, True),  # the attack looks at the total of all groups
-    "scales-published": (_pairs, 40, False),
-    "widths-by-count": (_many_values, 10, False),
-    "sampled-by-share": (_ten_values, 10, False),
-    "masks-by-combination": (_two_columns, 40, False),
-    "masks-added-up": (_two_columns, 5, False),
-}
-
-
-def _planted(name: str) -> AttackedTable:
-    wrong = planted_tables[name]
-    counts, publications, one_each = _SCENES[name]
+def _planted(name: str, counts: Ints, publications: int, *, one_each: bool = False) -> AttackedTable:
+    wrong, found = planted_tables[name], Verdict.LEAK_FOUND
     return AttackedTable(
-        name,
-        wrong.mistake,
-        wrong.publish,
-        wrong.attack,
-        counts(),
-        publications,
-        one_each,
-        Verdict.LEAK_FOUND,
-        wrong.truth,
+        name, wrong.mistake, wrong.publish, wrong.attack, counts, publications, one_each, found, wrong.truth
     )
 
 
@@ -213,31 +193,26 @@ def estimated(name: str, method: Method) -> AttackedTable:
     return AttackedTable(name, method.words()[0], method.draw, attack, counts, 200, one_each=False, expected=sound)
 
 
-def _columns_estimated() -> AttackedTable:
-    """Return counts of one of two masked columns under the same attack: combinations are added up."""
-    right, sound = planted_tables["masks-by-combination"], Verdict.NONE_FOUND
-    method = MaskedColumns(Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_COLUMNS), _CRITERION)
-    counts = np.tile(_two_columns(), (20, 1))
-    return AttackedTable(
-        "estimates-of-masked-columns",
-        method.words()[0],
-        right.repaired,
-        right.attack,
-        counts,
-        publications=10,
-        one_each=False,
-        expected=sound,
-        truth=right.truth,
-    )
-
-
+_PLANTED: Final = (
+    _planted("masks-that-add-up", _pairs(), 400, one_each=True),  # the attack looks at the total of all groups
+    _planted("scales-published", _pairs(), 40),
+    _planted("widths-by-count", _many_values(), 10),
+    _planted("sampled-by-share", _ten_values(), 10),
+    _planted("masks-by-combination", _two_columns(), 40),
+    _planted("masks-added-up", _two_columns(), 5),
+)
 _TWO: Final = Channel(Fraction(1, 2), 2)
+_COLUMNS: Final = MaskedColumns(Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_COLUMNS), _CRITERION)
 _SOUND: Final = (
     estimated("estimates-from-samples", Sampled(_TWO, _CRITERION, Fraction(1))),
     estimated("estimates-from-group-wise-retention", Groupwise(_TWO, _CRITERION, Fraction(1))),
     estimated("estimates-from-masked-counts", Masked(_TWO, _CRITERION)),
-    _columns_estimated(),
+    replace(  # counts of one of two masked columns: combinations are added up
+        _planted("masks-by-combination", np.tile(_two_columns(), (20, 1)), 10),
+        name="estimates-of-masked-columns",
+        what=_COLUMNS.words()[0],
+        publish=planted_tables["masks-by-combination"].repaired,
+        expected=Verdict.NONE_FOUND,
+    ),
 )
-attacked_tables: Final[Mapping[str, AttackedTable]] = MappingProxyType(
-    {one.name: one for one in (*_SOUND, *map(_planted, planted_tables))}
-)
+attacked_tables: Final[Mapping[str, AttackedTable]] = MappingProxyType({one.name: one for one in (*_SOUND, *_PLANTED)})

@@ -35,11 +35,8 @@ from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
 from tacit.publish.methods.masked import PARTS, Masked, MaskLayout, masks
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
-from tacit.publish.methods.method import Method
 from tacit.publish.methods.perturbation import perturb
 from tacit.publish.methods.sampled import Sampled
-
-MULTIPLES: Final = np.linspace(0.7, 1.3, 61)
 
 
 @dataclass(frozen=True)
@@ -64,14 +61,6 @@ class PlantedTable:
         truth = self.truth(counts)
         planted, repaired = (float(np.mean(abs(one - truth) <= lam * truth)) for one in found)
         return planted, repaired
-
-
-def share_within(method: Method, counts: Ints, lam: float) -> Floats:
-    """Return for each multiple of the estimates how often it is within lam of a true count that is not zero."""
-    estimates = method.estimates(method.draw(counts), counts.sum(axis=1))
-    there = counts > 0
-    errors = abs(MULTIPLES[:, None] * estimates[there] - counts[there])
-    return np.asarray((errors <= lam * counts[there]).mean(axis=1))
 
 
 _CRITERION: Final = Criterion(Fraction(3, 10), Fraction(3, 10))
@@ -127,9 +116,8 @@ def _from_the_spread(seen: Ints, counts: Ints) -> Floats:
     return np.asarray(others.std(axis=1) * np.sqrt(others.shape[1]) / _TWO.kappa)
 
 
-def _copied(sample: Ints, sizes: Ints) -> Ints:
-    """Perturb samples and scale them up by copies, one more for some records at random."""
-    shown = perturb(sample, _TEN)
+def _copied(shown: Ints, sizes: Ints) -> Ints:
+    """Scale perturbed samples up by copies, one more for some records at random."""
     many = np.maximum(shown.sum(axis=1), 1)
     copies, rest = sizes // many, sizes % many
     found = shown * copies[:, None]
@@ -144,18 +132,12 @@ def _by_share(counts: Ints) -> tuple[Ints, None]:
     shares = counts * (sample / sizes)[:, None]
     certain = np.floor(shares).astype(np.int64)
     part = np.rint((shares - certain) * (1 << 40)).astype(np.int64)
-    return _copied(certain + thin(np.ones_like(certain), part, denominator=1 << 40), sizes), None
+    return _copied(perturb(certain + thin(np.ones_like(certain), part, denominator=1 << 40), _TEN), sizes), None
 
 
 def _by_public_size(counts: Ints) -> tuple[Ints, Ints]:
     method, sizes = Sampled(_TEN, _CRITERION, Fraction(1)), counts.sum(axis=1)
-    samples = method.samples(sizes)
-    shown = method.draw(counts)
-    copies, rest = sizes // samples, sizes % samples
-    found = shown * copies[:, None]
-    for row in range(len(shown)):
-        found[row] += thin(shown[row], Fraction(int(rest[row]), int(samples[row])))
-    return found, samples
+    return _copied(method.draw(counts), sizes), method.samples(sizes)
 
 
 def plain_estimates(scaled: Ints, sizes: Ints) -> Floats:
