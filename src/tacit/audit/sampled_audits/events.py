@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from tacit.arrays import Bools, Floats, Ints
-from tacit.audit.sampled_audits.views import MIXING, BoostedTrees, Columns, Views, columns_of
+from tacit.audit.sampled_audits.views import MIXING, BoostedTrees, Columns, Views, columns_of, span
 
 Scorer = Callable[[Columns], Floats]
 
@@ -65,6 +65,12 @@ class _Classes:
         assert self.values is not None  # noqa: S101 - one of the two is there
         if not len(self.values):
             return np.zeros(len(column), dtype=np.int64)
+        near = span(self.values) if column.dtype == np.int64 else None
+        if near is not None:
+            low, high = near
+            places = np.full(high - low + 1, len(self.values))
+            places[self.values - low] = np.arange(len(self.values))
+            return np.where((column < low) | (column > high), len(self.values), places[np.clip(column, *near) - low])
         at = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
         return np.where(self.values[at] == column, at, len(self.values))
 
@@ -228,12 +234,17 @@ def _telling_names(hidden: npt.NDArray[Any], cover: npt.NDArray[Any]) -> list[st
 
 def _distance(hidden: npt.NDArray[Any], cover: npt.NDArray[Any]) -> float:
     """Return how far apart two samples of a view are: by values where these repeat, else by their order."""
-    values, places = np.unique(np.concatenate([hidden, cover]), return_inverse=True)
-    counts = [np.bincount(part, minlength=len(values)) for part in np.split(places.reshape(-1), [len(hidden)])]
+    near = span(hidden, cover)
+    if near is not None:
+        parts, many = [hidden - near[0], cover - near[0]], near[1] - near[0] + 1
+    else:
+        values, places = np.unique(np.concatenate([hidden, cover]), return_inverse=True)
+        parts, many = np.split(places.reshape(-1), [len(hidden)]), len(values)
+    counts = [np.bincount(part, minlength=many) for part in parts]
     gap = counts[0] / len(hidden) - counts[1] / len(cover)
     in_order = float(np.abs(np.cumsum(gap)).max())
     # chance alone moves so much probability from value to value
-    by_value = float(np.abs(gap).sum() / 2) - 0.6 * (len(values) / len(hidden)) ** 0.5
+    by_value = float(np.abs(gap).sum() / 2) - 0.6 * (np.count_nonzero(counts[0] + counts[1]) / len(hidden)) ** 0.5
     return float(max(in_order, by_value))
 
 
@@ -253,7 +264,13 @@ def _classes(name: str, hidden: npt.NDArray[Any], cover: npt.NDArray[Any], *, on
     With `one_by_one`, and for texts, the values that come most often are kept then, and all others are one class.
     """
     both = np.concatenate([hidden, cover])
-    values, times = np.unique(both, return_counts=True)
+    near = span(both)
+    if near is not None:
+        times = np.bincount(both - near[0])
+        values = np.flatnonzero(times)
+        values, times = values + near[0], times[values]
+    else:
+        values, times = np.unique(both, return_counts=True)
     ends = None
     if one_by_one or both.dtype.kind not in "biuf":
         if len(values) > MOST_ATOMS:

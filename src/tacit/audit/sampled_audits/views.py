@@ -22,7 +22,16 @@ Columns = Mapping[str, npt.NDArray[Any]]
 Makers = dict[str, Callable[[], npt.NDArray[Any]]]
 
 MOST_PAIRS: Final = 24  # coordinates of which all differences are looked at
+SHORT: Final = 1 << 16  # a table of numbers that stays in the cache
 MIXING: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+def span(*columns: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """Return the ends of whole numbers that are so near each other that a table of all of them is short, else None."""
+    if not all(column.dtype == np.int64 and len(column) for column in columns):
+        return None
+    low, high = min(int(column.min()) for column in columns), max(int(column.max()) for column in columns)
+    return (low, high) if high - low < SHORT else None
 
 
 class Views(Columns):
@@ -54,7 +63,7 @@ def columns_of(outputs: npt.NDArray[Any]) -> Views:
         return Views(fields, _differences(dict(list(fields.items())[2:])), texts=True)
     flat = outputs.reshape(len(outputs), -1)
     names = ["output"] if flat.shape[1] == 1 else [f"output[{i}]" for i in range(flat.shape[1])]
-    columns: Makers = {name: partial(np.asarray, flat[:, i]) for i, name in enumerate(names)}
+    columns: Makers = {name: partial(np.ascontiguousarray, flat[:, i]) for i, name in enumerate(names)}
     plain, derived = dict(columns), Makers()
     if flat.dtype.kind == "f":
         plain["numbers that are not finite"] = partial(_not_finite, flat)
@@ -179,12 +188,14 @@ def _ends(column: npt.NDArray[Any]) -> Floats:
 
 
 def _binned(columns: Columns, names: tuple[str, ...], ends: tuple[Floats, ...]) -> npt.NDArray[np.uint8]:
-    return np.stack(
-        [
-            np.searchsorted(end, columns[name].astype(np.float64)).astype(np.uint8)
-            for name, end in zip(names, ends, strict=True)
-        ]
-    )
+    return np.stack([_bins(columns[name], end) for name, end in zip(names, ends, strict=True)])
+
+
+def _bins(column: npt.NDArray[Any], ends: Floats) -> npt.NDArray[np.uint8]:
+    near = span(column)
+    values = column if near is None else np.arange(near[0], near[1] + 1)
+    bins = np.searchsorted(ends, values.astype(np.float64)).astype(np.uint8)
+    return bins if near is None else bins[column - near[0]]
 
 
 def _grown(binned: npt.NDArray[np.uint8], slope: Floats, weight: Floats) -> _Tree:
