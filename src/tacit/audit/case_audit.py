@@ -101,7 +101,8 @@ def trade_off(case: Case) -> list[dict[str, float]]:
         return []
     found = []
     for share in SHARES:
-        limit = _times(case.limit, share)
+        several = isinstance(case.limit, Mapping)
+        limit = {name: one * share for name, one in case.limit.items()} if several else case.limit * share
         try:
             plan = case.plan_with(limit, cap=case.options.get("cap", CAP))
         except Refused:  # a drift may leave nothing of a small limit
@@ -120,10 +121,6 @@ def strengths(case: Case) -> list[tuple[str, str, float]]:
         least = min(entropy[one], entropy[other])
         found.append((one, other, leak.mutual_information(one, [other]) / least if least > 0 else 0.0))
     return found
-
-
-def _times(limit: Any, share: float) -> Any:
-    return {name: one * share for name, one in limit.items()} if isinstance(limit, Mapping) else limit * share
 
 
 def _reached(epsilon: Mapping[str, Mapping[str, float]], members: Iterable[str]) -> dict[str, float]:

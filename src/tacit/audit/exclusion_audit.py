@@ -147,12 +147,7 @@ class Exclusion:
         if not isinstance(value, bool):
             raise PlanError("must be True or False", key="value", given=word_or_kind(value), fix="False: bits alone.")
         return outcomes(
-            self.release,
-            attribute,
-            self._seen(seen),
-            questions=questions,
-            target_bit=not value,
-            seen_bits=not value,
+            self.release, attribute, self._seen(seen), questions=questions, target_bit=not value, seen_bits=not value
         ).information()
 
     @sealed

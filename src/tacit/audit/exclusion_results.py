@@ -159,11 +159,7 @@ class Cancellation:
     seen_epsilon: float | None
 
     def __str__(self) -> str:
-        verb = {
-            "cancel": "works against",
-            "reinforce": "reinforces",
-            "nothing": "says nothing beside",
-        }[self.effect]
+        verb = {"cancel": "works against", "reinforce": "reinforces", "nothing": "says nothing beside"}[self.effect]
         said = f"suppressed {self.seen} {verb} suppressed {self.target}: odds times {self.factor:.4g}"
         for name, epsilon in ((self.target, self.target_epsilon), (self.seen, self.seen_epsilon)):
             said += f"; they cancel at epsilon {epsilon:.4g} of {name}" if epsilon is not None else ""

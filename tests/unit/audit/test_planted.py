@@ -69,10 +69,6 @@ def ordered_hierarchical(values, broken):
     return [blurred([sum(first <= value < end for value in values)], 1 / cost, NEAR)[0] for first, end, cost in nodes]
 
 
-def constrained_histogram(values, broken):
-    return blurred([values.count(v) for v in range(4)], 2 if broken else 4, NEAR)
-
-
 def one_sided_sparse_vector(counts, broken):
     law = {}
     for output in itertools.product((-1, 0, *range(3, 18)), repeat=len(counts)):
@@ -109,10 +105,6 @@ def first_above(counts, threshold_scale, count_scale):
             going *= below
         law[len(counts)] += going
     return [law]
-
-
-def without_threshold_noise(counts, broken):
-    return first_above(counts, None if broken else 2, 4)
 
 
 def with_one_draw(counts, broken):
@@ -161,14 +153,6 @@ def monitor(arrivals, by_data, scale):
                 queue, resumes = [[came, True] for came, _ in queue], step + 2
         law[output] = chance
     return [law]
-
-
-def pausing_monitor(arrivals, broken):
-    return monitor(arrivals, broken, 1)
-
-
-def visited_monitor(arrivals, broken):
-    return monitor(arrivals, False, 1 if broken else 2)
 
 
 def places_map(slots, broken):
@@ -231,31 +215,6 @@ def debiased_winner(counts, broken):
         winner = noisy.index(max(noisy))
         law[winner, noisy[winner] - max(draws)] += math.prod(geometric(1, draw) for draw in draws)
     return [law]
-
-
-def one_sided_count(count, broken):
-    return [{y: geometric(1, y - count) if broken else laplace(1, y - count) for y in NEAR}]
-
-
-def two_counts(counts, broken):
-    return blurred(counts, 1 if broken else 2, NEAR)
-
-
-def two_answers(count, broken):
-    return blurred([count, count], 1 if broken else 2, NEAR)
-
-
-def rounded_scale(count, broken):
-    return blurred([count], 1 if broken else 5 / 3, NEAR)
-
-
-def randomised_response(answer, broken):
-    truth = 7 / 8 if broken else 3 / 4
-    return [{answer: truth, 1 - answer: 1 - truth}]
-
-
-def bounded_sum(values, broken):
-    return blurred([sum(values)], max(values) if broken else 100, range(-2000, 2000))
 
 
 def listed_cells(cells, broken):
@@ -418,25 +377,33 @@ LAWS = {
     "order-by-a-true-count": two_largest,
     "kmeans-two-theta": cluster_sums,
     "hierarchical-printed-budget": ordered_hierarchical,
-    "constraint-sensitivity": constrained_histogram,
+    "constraint-sensitivity": lambda values, broken: blurred(
+        [values.count(v) for v in range(4)], 2 if broken else 4, NEAR
+    ),
     "sparse-vector-one-more-answer": one_sided_sparse_vector,
-    "sparse-vector-no-fresh-threshold-noise": without_threshold_noise,
+    "sparse-vector-no-fresh-threshold-noise": lambda counts, broken: first_above(counts, None if broken else 2, 4),
     "sparse-vector-noise-reused": with_one_draw,
     "sparse-vector-values-from-same-noise": with_values,
-    "monitor-pauses-by-data": pausing_monitor,
-    "monitor-person-with-several-visits": visited_monitor,
+    "monitor-pauses-by-data": lambda arrivals, broken: monitor(arrivals, broken, 1),
+    "monitor-person-with-several-visits": lambda arrivals, broken: monitor(arrivals, False, 1 if broken else 2),
     "map-moves-between-places": places_map,
     "mixed-directions-top-k": mixed_top,
     "top-k-adds-count-twice": two_winners,
     "debias-by-realised-maximum": debiased_winner,
     "zoom-by-true-counts": partial(zoomed, how="by truth"),
     "zoom-spends-again": partial(zoomed, how="again"),
-    "one-sided-noise-two-directions": one_sided_count,
-    "sensitivity-one-for-replaced-records": two_counts,
-    "composition-unpaid": two_answers,
-    "noise-scale-rounded": rounded_scale,
-    "randomised-response-second-coin": randomised_response,
-    "bounds-from-data": bounded_sum,
+    "one-sided-noise-two-directions": lambda count, broken: [
+        {y: geometric(1, y - count) if broken else laplace(1, y - count) for y in NEAR}
+    ],
+    "sensitivity-one-for-replaced-records": lambda counts, broken: blurred(counts, 1 if broken else 2, NEAR),
+    "composition-unpaid": lambda count, broken: blurred([count, count], 1 if broken else 2, NEAR),
+    "noise-scale-rounded": lambda count, broken: blurred([count], 1 if broken else 5 / 3, NEAR),
+    "randomised-response-second-coin": lambda answer, broken: [
+        {answer: 7 / 8, 1 - answer: 1 / 8} if broken else {answer: 3 / 4, 1 - answer: 1 / 4}
+    ],
+    "bounds-from-data": lambda values, broken: blurred(
+        [sum(values)], max(values) if broken else 100, range(-2000, 2000)
+    ),
     "cells-read-off-the-data": listed_cells,
     "joint-noise-one-cell": joint_running_counts,
     "naive-suppression": released_records,

@@ -349,13 +349,7 @@ def _fitted(theta: Ints, terms: tuple[Term, ...], tau: Fraction) -> Floats:
 
 
 def _guessed(
-    theta: Ints,
-    phi: Ints,
-    law: Law,
-    rest: Sequence[tuple[Law, int]],
-    total: int,
-    sizes: Sequence[Law],
-    tau: Fraction,
+    theta: Ints, phi: Ints, law: Law, rest: Sequence[tuple[Law, int]], total: int, sizes: Sequence[Law], tau: Fraction
 ) -> Floats:
     """Return closeness where the size is noisy: the surest of the sizes that are published, or the sum of the cells.
 

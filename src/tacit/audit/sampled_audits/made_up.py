@@ -163,12 +163,9 @@ def _one_row_each(policy: Policy, pair: Neighbours, *, has_items: bool) -> tuple
     words = "one person" if len(hidden) == 1 else f"{len(hidden)} people, coupled by what is known,"
     if has_items and not policy.known and hidden[0] and cover[0]:
         fuller = _fuller(policy, hidden[0][0], cover[0][0])
-        return f"{words} with {_items_of(fuller)} items", [(fuller,)], cover
+        items = sum(len(value) for value in fuller if isinstance(value, frozenset))
+        return f"{words} with {items} items", [(fuller,)], cover
     return words, hidden, cover
-
-
-def _items_of(record: Any) -> int:
-    return sum(len(value) for value in record if isinstance(value, frozenset))
 
 
 def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:

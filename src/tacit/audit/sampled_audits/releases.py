@@ -116,7 +116,7 @@ class Remembered:
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Any) -> Any:
         """Yield what work returns for each batch of positions."""
-        readings = self._readings.setdefault(("records", *names, "key", *key), Readings(_are_alike))
+        readings = self._readings.setdefault(("records", *names, "key", *key), Readings())
         batches = readings.read(lambda: list(self._rows.records(names, key, lambda *batch: batch)))
         return (work(*batch) for batch in batches)
 
@@ -132,8 +132,8 @@ class Remembered:
 class Readings:
     """What was read the first times; it is read each time, unless these were the same."""
 
-    def __init__(self, are_alike: Callable[[Any, Any], bool]) -> None:
-        self._are_alike = are_alike
+    def __init__(self, are_alike: Callable[[Any, Any], bool] | None = None) -> None:
+        self._are_alike = are_alike or (lambda one, other: canonical(one) == canonical(other))
         self._first: list[Any] = []
         self._is_steady = True
 
@@ -146,10 +146,6 @@ class Readings:
             self._is_steady = not self._first or self._are_alike(self._first[0], found)
             self._first.append(found)
         return found
-
-
-def _are_alike(one: Any, other: Any) -> bool:
-    return canonical(one) == canonical(other)
 
 
 class RememberingSession(Session):

@@ -19,7 +19,7 @@ from scipy.special import expit
 from tacit.arrays import Floats, Ints
 
 Columns = Mapping[str, npt.NDArray[Any]]
-Makers = dict[str, Callable[[], npt.NDArray[Any]]]
+Makers = dict[str, Callable[[], Any]]
 
 MOST_PAIRS: Final = 24  # coordinates of which all differences are looked at
 SHORT: Final = 1 << 16  # a table of numbers that stays in the cache

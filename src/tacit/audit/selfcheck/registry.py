@@ -169,13 +169,7 @@ _CHANNEL: Final = Channel(Fraction(1, 2), 3)
 _TWO_COLUMNS: Final = Channel(Fraction(1, 2), 4, (2, 2))
 _CRITERION: Final = Criterion(Fraction(2, 5), Fraction(2, 5))  # of four records three are sampled
 _HALF: Final = Fraction(EPSILON, 2)
-_PEOPLE: Final = Domain(
-    {
-        "age": Integers(0, 5),
-        "disease": Categories(["flu", "hiv", "none"]),
-        "sick": Flag(),
-    }
-)
+_PEOPLE: Final = Domain({"age": Integers(0, 5), "disease": Categories(["flu", "hiv", "none"]), "sick": Flag()})
 _FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
 _DOSES: Final = Domain({"age": Integers(0, 3), "dose": Integers(-1, 2)})
 _PLANE: Final = Domain({"age": Integers(0, 5), "stage": Integers(0, 4)})
