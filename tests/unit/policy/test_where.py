@@ -116,7 +116,7 @@ HOSTILE = {
 
 
 @pytest.mark.one_in(16)
-@pytest.mark.parametrize("text", chain(*HOSTILE.values()), ids=lambda text: text[:30])
+@pytest.mark.parametrize("text", [*chain(*HOSTILE.values())], ids=lambda text: text[:30])
 def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
     with pytest.raises(PolicyError) as refused:
         where(text).compile(DOMAIN)
