@@ -82,7 +82,7 @@ def drawn_logs(law: LineNoise, points: np.ndarray) -> np.ndarray:
         return known[key][whole + 2 * reach, value + 2 * reach]
 
     for begin, stop, free in ends(law):
-        chain = tables.chain(stop - begin, free=free)
+        chain = tables.chains[begin - stop if free else stop - begin]
         z = np.concatenate([np.zeros((len(points), 1), np.int64), points[:, begin:stop]], axis=1)
         block, length = law.block, stop - begin
         anchors = [z[:, place] for place in range(0, length, block)]

@@ -49,24 +49,18 @@ def errors_of(plan):
 
 
 def runs_of(plan):
-    runs = plan.query.workload(DOMAIN)
-    if runs.kind is None:
-        return runs.low, runs.high
-    if runs.kind == "prefixes":
+    asked = plan.query.workload(DOMAIN)
+    if asked.listed is not None:
+        return asked.ends[:, 0], asked.ends[:, 1]
+    if asked.kind == "prefixes":
         return np.zeros(53, dtype=np.int64), np.arange(53)
     return np.triu_indices(53)
 
 
 def mean_square(plan, below):
     """Return the mean squared error over the runs that are asked for."""
-    runs = plan.query.workload(DOMAIN)
-    if runs.kind is None:
-        return ((below[:, runs.high + 1] - below[:, runs.low]) ** 2).mean()
-    squares = (below**2).sum(axis=1)
-    if runs.kind == "prefixes":
-        return squares.mean() / 53
-    # over all pairs of 54 counts, (y_i - y_j)^2 adds up to 54 times the sum of squares, less the square of the sum
-    return (54 * squares - below.sum(axis=1) ** 2).mean() / (53 * 54 / 2)
+    low, high = runs_of(plan)
+    return ((below[:, high + 1] - below[:, low]) ** 2).mean()
 
 
 FAST = {("near", "ranges"), ("near", "listed"), ("blocks", "prefixes"), ("near, may be absent", "ranges")}

@@ -12,8 +12,8 @@ from scipy import stats
 
 from tacit import noise
 from tacit.noise.cube import Cube
-from tacit.noise.cube_radius import RejectedRadius, TabledRadius, radius_sampler
-from tacit.noise.draws import as_scale
+from tacit.noise.cube_radius import RejectedRadius, radius_sampler
+from tacit.noise.draws import TabledDraws, as_scale
 from tacit.noise.two_scale import TwoScale
 
 ALPHA = 1e-6
@@ -142,9 +142,9 @@ def test_two_coordinates_of_a_cube_have_the_joint_law(scale, sides):
 @pytest.mark.parametrize(
     ("scale", "d", "path"),
     [
-        ("1/2", 40, TabledRadius),
-        ("3", 7, TabledRadius),
-        ("20", 1, TabledRadius),
+        ("1/2", 40, TabledDraws),
+        ("3", 7, TabledDraws),
+        ("20", 1, TabledDraws),
         ("1000", 1, RejectedRadius),
         ("1000", 3, RejectedRadius),
         ("200", 50, RejectedRadius),
@@ -170,7 +170,7 @@ def test_table_and_rejection_draw_the_same_radius(scale, d, both_signs):
     law = Cube(scale, d, "both" if both_signs else "right")
     stream = noise.Keystream(key=KEY)
     tabled = radius_sampler(scale, d, both_signs=both_signs)
-    assert isinstance(tabled, TabledRadius)
+    assert isinstance(tabled, TabledDraws)
     rejected = RejectedRadius(scale, d, both_signs=both_signs)
     radii = np.arange(tabled.largest + 1)
     chance = law.radius_pmf(radii)

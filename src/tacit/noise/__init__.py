@@ -15,8 +15,7 @@ In reading order:
     variance_bounds  bounds on noise of which the variance is known
     cube_radius      the radius of a cube: expectations and exact draws
     kept_coins       coins that are kept with a probability, some for good
-    draws            uniform integers, coins, permutations and scales
-    tables           exact draws by inversion
+    draws            exact draws: uniform integers, coins, permutations, and by tables; scales
     keystream        the stream of random bits behind everything
 """
 

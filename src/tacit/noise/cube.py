@@ -29,10 +29,20 @@ from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.cube_radius import SmoothRadius, SummedRadius, radius_law, radius_sampler
-from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE, ScaleLike, Size, as_scale, count_of, shape_of, uniform_upto
+from tacit.noise.draws import (
+    CHUNK,
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    ScaleLike,
+    Size,
+    as_scale,
+    chunks,
+    count_of,
+    shape_of,
+    uniform_upto,
+)
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import RAREST, Law, quantile_of, whole_numbers
-from tacit.noise.tables import CHUNK, chunks
 
 Sides = Literal["right", "left", "both"]
 MOST_DIMENSIONS = 10**6

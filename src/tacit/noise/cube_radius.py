@@ -17,10 +17,10 @@ depends on how many radii have a probability above exp(-760) of the largest one,
 Guarantee   Draws: P(m) is proportional to (m + c)^d exp(-m/scale) up to 2^-170 in total variation. How many attempts a
             draw takes says nothing about the radius that is returned.
 Assumes     Uniform words from `keystream`; scale in [1/100, 10^12] and d in 1 .. 10^6, both public.
-Why         Few radii: a table (`tables.LazyTable`) of 192-bit thresholds from 100-digit decimals.
+Why         Few radii: a table (`draws.LazyTable`) of 192-bit thresholds from 100-digit decimals.
             Many radii: rejection. The log weight g is concave with its peak near u = m + c = d * scale and a width of
             about w = scale * sqrt(d + 1). Propose the peak plus two-sided geometric noise of scale w (exact, from
-            `tables`) and accept with probability exp(g(m) - g(peak) + |m - peak|/w - L), where L is at least the
+            `draws`) and accept with probability exp(g(m) - g(peak) + |m - peak|/w - L), where L is at least the
             maximum of the other terms. On each side of the peak that maximum is where the derivative
             d/u - 1/scale +- 1/w vanishes, a closed form. For large d the law is nearly normal, L = 1/2 and 76 % are
             accepted; 57 % for d = 1.
@@ -41,8 +41,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.arrays import Floats, Ints
+from tacit.noise.draws import KEPT_BITS, LazyTable, TabledDraws, chunks, two_scale_sampler
 from tacit.noise.keystream import Keystream
-from tacit.noise.tables import KEPT_BITS, LazyTable, chunks, two_scale_sampler
 
 # exp(-745) is the smallest positive float: what lies further down cannot be seen in a probability.
 _DEPTH = 760.0
@@ -234,21 +234,6 @@ _TABLE_DEPTH = 200 * log(2)
 _LARGEST_TABLE = 4096
 
 
-class TabledRadius:
-    """Radii from one table."""
-
-    def __init__(self, scale: Fraction, dimensions: int, lowest: int, highest: int, *, both_signs: bool) -> None:
-        self._table = LazyTable(_thresholds(scale, dimensions, lowest, highest, both_signs=both_signs), first=lowest)
-        self.largest = highest
-
-    def draw(self, stream: Keystream, count: int) -> Ints:
-        """Return `count` radii."""
-        out = np.empty(count, np.int64)
-        for part in chunks(count):
-            out[part] = self._table.draw(stream, out[part].size)
-        return out
-
-
 class RejectedRadius:
     """Radii by rejection from a two-sided geometric around the peak."""
 
@@ -330,7 +315,7 @@ class RejectedRadius:
 
 
 @lru_cache(maxsize=32)
-def radius_sampler(scale: Fraction, dimensions: int, *, both_signs: bool) -> TabledRadius | RejectedRadius:
+def radius_sampler(scale: Fraction, dimensions: int, *, both_signs: bool) -> TabledDraws | RejectedRadius:
     """Return a sampler for the radius of a cube; each holds below 1 MB of tables."""
     shift = 0.5 if both_signs else 1.0
     peak = max(0, floor(dimensions * scale))
@@ -338,7 +323,8 @@ def radius_sampler(scale: Fraction, dimensions: int, *, both_signs: bool) -> Tab
     if float(scale) * sqrt(dimensions + 1) < _LARGEST_TABLE:
         inside = _inside(float(scale), dimensions, shift, peak)
         if inside is not None:
-            return TabledRadius(scale, dimensions, *inside, both_signs=both_signs)
+            thresholds = _thresholds(scale, dimensions, *inside, both_signs=both_signs)
+            return TabledDraws(LazyTable(thresholds, first=inside[0]))
     return RejectedRadius(scale, dimensions, both_signs=both_signs)
 
 

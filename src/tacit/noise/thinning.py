@@ -7,7 +7,7 @@ Guarantee   `thin(counts, p)` is binomial for each count, `spread(counts, m)` sh
             0.56 / sqrt(N) of a normal law.
 Assumes     The keystream (`noise/keystream.py`); probabilities are exact fractions.
 Why         Halving: of n fair coins, the number of heads is the sum over the binary digits of n of Bin(2^k, 1/2), each
-            from a table with exact thresholds (`noise/tables.py`); above 2^LARGEST, as many of that as are needed.
+            from a table with exact thresholds (`noise/draws.py`); above 2^LARGEST, as many of that as are needed.
             Every other law is made of halvings. A record keeps something with probability p if a uniform number is
             below p; the binary digits of the number are compared with those of p one at a time, and only records whose
             digits were equal so far need the next one. For a place among m, coins name a number below 2^j >= m, and
@@ -33,9 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Ints
-from tacit.noise.draws import uniform_below, uniform_upto
-from tacit.noise.keystream import Keystream, current_stream
-from tacit.noise.tables import CHUNK, GUARD_BITS, KEPT_BITS, LazyTable, chunks
+from tacit.noise.draws import GUARD_BITS, KEPT_BITS, LazyTable, TabledDraws, chunks, uniform_below, uniform_upto
+from tacit.noise.keystream import current_stream
 
 LARGEST: Final = 22  # the largest table is of 2^22 coins: about 34,000 thresholds
 _FEW: Final = 16  # records for each place: up to so many, numbers of their own are faster than coins for all of them
@@ -50,12 +49,12 @@ def halve(counts: npt.ArrayLike) -> Ints:
     for k in range(LARGEST):
         there = np.flatnonzero(flat >> k & 1)
         if there.size:
-            heads[there] += _drawn(stream, k, there.size)
+            heads[there] += _table(k).draw(stream, there.size)
     times = flat >> LARGEST
     for part in chunks(flat.size):  # few at once: a count may need very many draws
         for at in np.flatnonzero(times[part]) + part.start:
             heads[at] += sum(
-                int(_drawn(stream, LARGEST, piece.stop - piece.start).sum()) for piece in chunks(times[at])
+                int(_table(LARGEST).draw(stream, piece.stop - piece.start).sum()) for piece in chunks(times[at])
             )
     return heads.reshape(many.shape)
 
@@ -145,15 +144,8 @@ def _below(power: Ints) -> Ints:
     return (words & ((np.uint64(1) << power.astype(np.uint64)) - np.uint64(1))).astype(np.int64)
 
 
-def _drawn(stream: Keystream, power: int, size: int) -> Ints:
-    table, out = _table(power), np.empty(size, np.int64)
-    for part in chunks(size, CHUNK):
-        out[part] = table.draw(stream, out[part].size)
-    return out
-
-
 @lru_cache(maxsize=LARGEST + 1)
-def _table(power: int) -> LazyTable:
+def _table(power: int) -> TabledDraws:
     """Return the table of Bin(2^power, 1/2)."""
     n = 1 << power
     middle = n // 2
@@ -173,4 +165,4 @@ def _table(power: int) -> LazyTable:
     for one in weights[:-1]:
         sum_ += one
         thresholds.append((sum_ << KEPT_BITS) // total)
-    return LazyTable(thresholds, first)
+    return TabledDraws(LazyTable(thresholds, first))

@@ -8,7 +8,7 @@ Guarantee   `TwoScale`: a rise of the query by r costs r/left and a fall by f co
 Assumes     The keystream (`noise/keystream.py`). Scales are exact fractions, because the loss 1/scale is what a plan
             promises: 0.2 means one fifth.
 Why         On each side of zero the law is geometric, so the ratio of neighbouring probabilities is exp(1/scale). Draws
-            invert its distribution function (`noise/tables.py`). Two-scale noise is a geometric for the right side less
+            invert its distribution function (`noise/draws.py`). Two-scale noise is a geometric for the right side less
             one for the left. With a = exp(-1/(t * s)), a geometric of scale t * s counts successes of chance a before
             the first failure. Call a success small with chance a^t / a. The small ones before the first trial that is
             no small success are a geometric of scale s, since a trial is one with chance a^t = exp(-1/s). The trial
@@ -39,10 +39,18 @@ from numpy.typing import ArrayLike
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.noise.draws import LARGEST_SCALE, ScaleLike, Size, as_scale, count_of, give_shape, shape_of
+from tacit.noise.draws import (
+    LARGEST_SCALE,
+    ScaleLike,
+    Size,
+    as_scale,
+    count_of,
+    give_shape,
+    shape_of,
+    two_scale_sampler,
+)
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import EvenJointLaw, Law, quantile_of, whole_numbers
-from tacit.noise.tables import two_scale_sampler
 
 
 @dataclass(frozen=True)

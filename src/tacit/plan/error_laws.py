@@ -44,6 +44,7 @@ from tacit.noise.sum_bounds import Term, bounds_near
 
 if TYPE_CHECKING:
     from tacit.plan.measure.measured import Measured
+    from tacit.plan.measure.workload import Workload
     from tacit.plan.plans.linear import LinearPlan
     from tacit.plan.question import Linear
     from tacit.policy.policy import Policy
@@ -311,16 +312,6 @@ def _nearby(pieces: Ints, ratio: float) -> Ints:
 # ---- expected errors -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """The runs low..high of a line of so many values that a question is about: all of a kind, or listed ones."""
-
-    values: int
-    kind: Kind | None
-    low: Ints | None = None
-    high: Ints | None = None
-
-
 class LineErrors(ABC):
     """How far estimated counts of runs are off."""
 
@@ -337,13 +328,11 @@ class LineErrors(ABC):
         """Return the law of the error of each run, or what is known of it."""
 
 
-def mean_over(errors: LineErrors, runs: Runs) -> float:
+def mean_over(errors: LineErrors, asked: Workload) -> float:
     """Return the mean variance of the runs that are asked for."""
-    if runs.kind is not None:
-        return float(errors.mean_variance(runs.kind))
-    assert runs.low is not None  # noqa: S101 - runs are of a kind or listed
-    assert runs.high is not None  # noqa: S101
-    return float(errors.run_variance(runs.low, runs.high).mean())
+    if asked.listed is None:
+        return float(errors.mean_variance(asked.kind))
+    return float(errors.run_variance(asked.ends[:, 0], asked.ends[:, 1]).mean())
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from tacit import noise
 from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
 from tacit.noise.line import draws as line_draws
-from tacit.noise.line.draws import BAND, SplitDraws
+from tacit.noise.line.draws import SplitDraws
 from tacit.noise.line.law import LineNoise
 from tacit.noise.line.messages import Message, joined, sharpened, smoothed, unit_message
 from tacit.noise.line.tables import make_tables
@@ -93,24 +93,6 @@ def test_ties_are_settled_by_whole_numbers_with_the_same_result(width):
     np.testing.assert_array_equal(found[1], expected[1])
 
 
-@pytest.mark.parametrize("width", [1, 2, 16])
-@pytest.mark.parametrize(("band", "many"), [(BAND, 400), (0.02, 50)])  # a wide band is slow: most draws are near ties
-def test_a_single_number_is_drawn_as_one_of_many(width, band, many):
-    own, other = np.exp(-0.05 * np.arange(300.0)), np.exp(-0.02 * np.arange(500.0))
-    split = SplitDraws(own, other, width, band=band)
-    wholes = np.repeat(np.array([-499, -310, -40, -1, 0, 1, 7, 330, 498], np.int64), many)
-    (rows,) = split.rows(wholes)
-    stream = Keystream(key=KEY)
-    first, second = (stream.words(np.uint64, wholes.size) for _ in range(2))
-    second = second if width > 1 else None
-    values, accepted = split.propose(wholes, rows, first, second, lambda *_: 12345)
-    for at in range(wholes.size):
-        one = slice(at, at + 1)
-        alone = split.propose(wholes[one], rows, first[one], None if second is None else second[one], lambda *_: 12345)
-        assert (alone[0][0], alone[1][0]) == (values[at], accepted[at])
-    assert len(np.unique(values)) > 100
-
-
 def test_further_bits_decide_where_the_first_ones_are_equal():
     table = np.array([1.0, 0.5])
     split = SplitDraws(table, np.ones(3), 1, band=0.5)
@@ -138,7 +120,7 @@ def test_blocks_of_values_have_the_same_law_as_single_ones():
 def test_pieces_meet_and_give_what_one_pass_gives(epsilon, monkeypatch):
     law = LineNoise((700,), 1, epsilon * F(2, 50), (epsilon * F(3, 10),), None)
     tables = tables_of(law)
-    chain = tables.chain(700, free=False)
+    chain = tables.chains[700]
     assert chain.steady is not None
     found = []
     for shortest in (16, 10_000):

@@ -17,9 +17,10 @@ import pytest
 
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.noise import keystream, tables
+from tacit.noise import keystream
 from tacit.noise.cube import Cube
-from tacit.noise.cube_radius import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.cube_radius import RejectedRadius, radius_sampler
+from tacit.noise.draws import TabledDraws, two_scale_sampler
 from tacit.noise.two_scale import TwoScale
 
 F = Fraction
@@ -184,7 +185,7 @@ TINY = Decimal(2) ** -170
 )
 def test_a_direct_table_is_closer_than_2_to_the_minus_170(right, left):
     right, left = F(right), F(left)
-    table = tables.two_scale_sampler(right, left)._top
+    table = two_scale_sampler(right, left)._top
     with localcontext() as context:
         context.prec = 150
         qr, ql = ((-Decimal(s.denominator) / s.numerator).exp() if s else Decimal(0) for s in (right, left))
@@ -197,7 +198,7 @@ def test_a_direct_table_is_closer_than_2_to_the_minus_170(right, left):
 @pytest.mark.parametrize("scale", ["121", "1000", "1e6", "1e12", "1e15"])
 def test_digits_of_large_scales_are_closer_than_2_to_the_minus_170(scale):
     scale = F(scale)
-    sampler = tables.two_scale_sampler(scale, scale)
+    sampler = two_scale_sampler(scale, scale)
     assert len(sampler._lower) >= 1
     with localcontext() as context:
         context.prec = 150
@@ -221,8 +222,8 @@ def test_digits_of_large_scales_are_closer_than_2_to_the_minus_170(scale):
 def test_a_radius_table_is_closer_than_2_to_the_minus_170(scale, d, both_signs):
     scale, step = F(scale), 2 if both_signs else 1
     sampler = radius_sampler(scale, d, both_signs=both_signs)
-    assert isinstance(sampler, TabledRadius)
-    table = sampler._table
+    assert isinstance(sampler, TabledDraws)
+    table = sampler._top
     with localcontext() as context:
         context.prec = 150
         q = (-Decimal(scale.denominator) / scale.numerator).exp()
@@ -278,7 +279,7 @@ def test_a_coin_too_close_for_floats_is_decided_by_192_bits():
 
 
 def test_a_word_that_equals_a_threshold_is_decided_by_192_bits():
-    table = tables.two_scale_sampler(F(10), F(10))._top
+    table = two_scale_sampler(F(10), F(10))._top
     i = len(table._top64) // 2
     threshold = thresholds_of(table)[i]
     word, next48, rest = threshold >> 176, (threshold >> 128) & (2**48 - 1), threshold & (2**128 - 1)
@@ -306,7 +307,7 @@ class Extended(noise.Keystream):
 @pytest.mark.parametrize("scales", [("1/2", "1/2"), ("2", "0"), ("3", "50"), ("120", "120"), ("1e6", "1e6")])
 @pytest.mark.parametrize("extension", [0, 2**63, 2**64 - 1])
 def test_every_root_word_leads_to_the_value_that_its_thresholds_say(scales, extension):
-    sampler = tables.two_scale_sampler(*map(F, scales))
+    sampler = two_scale_sampler(*map(F, scales))
     for table in (sampler._top, *sampler._lower):
         exact = thresholds_of(table)
         for half in (0, 1 << 15):
@@ -363,12 +364,12 @@ def test_the_work_of_a_draw_does_not_depend_on_what_is_drawn(scales, count):
 
 
 def test_tables_are_kept_and_few():
-    tables.two_scale_sampler(F(7), F(7))
-    hits = tables.two_scale_sampler.cache_info().hits
+    two_scale_sampler(F(7), F(7))
+    hits = two_scale_sampler.cache_info().hits
     noise.discrete_laplace(7.0, 3)
     noise.discrete_laplace("7", 3)
-    assert tables.two_scale_sampler.cache_info().hits == hits + 2
-    assert tables.two_scale_sampler.cache_info().maxsize <= 64
+    assert two_scale_sampler.cache_info().hits == hits + 2
+    assert two_scale_sampler.cache_info().maxsize <= 64
 
 
 # Nothing is drawn twice

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
+from tacit.noise.draws import chunks
 from tacit.noise.keystream import Keystream
-from tacit.noise.tables import chunks
 
 if TYPE_CHECKING:
     from tacit.noise.line.tables import AnchorChain, LineTables
@@ -141,12 +141,6 @@ class SplitDraws:
         self, wholes: Ints, rows: CumulativeRows, first: Words, second: Words | None, more: More
     ) -> tuple[Ints, NDArray[np.bool_]]:
         """Return one proposal for each whole, from one or two words each, and whether it is accepted."""
-        if wholes.size == 1:
-            alone = self._proposed_alone(
-                int(wholes[0]), rows, int(first[0]), None if second is None else int(second[0])
-            )
-            if alone is not None:
-                return np.array([alone[0]]), np.array([alone[1]])
         blocks = wholes // self.width
         row = rows.row[blocks - rows.first]
         uniform = (first >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -166,35 +160,6 @@ class SplitDraws:
             return values, np.ones(values.size, np.bool_)
         values += (second & np.uint64(self.width - 1)).astype(np.int64)
         return values, self._accepted(wholes, values, column, second, more)
-
-    def _proposed_alone(
-        self, whole: int, rows: CumulativeRows, first: int, second: int | None
-    ) -> tuple[int, bool] | None:
-        """Return the same proposal for a single whole, in a fifth of the time; None near a tie, which arrays decide.
-
-        Every double is computed by the same operations as for many wholes at once.
-        """
-        block, flat = whole // self.width, rows.flat
-        row = int(rows.row[block - rows.first])
-        wanted = row + (first >> 11) * 2.0**-53
-        found, begin = int(flat.searchsorted(wanted, "right")), row * self.columns
-        column = found - begin
-        if column >= self.columns or rows.unsure[row] or flat[found] - wanted < self._band:
-            return None
-        if wanted - (flat[found - 1] if column > 0 else row) < self._band:
-            return None
-        value = (column - self._own_blocks) * self.width
-        if second is None:
-            return value, True
-        value += second & (self.width - 1)
-        at = whole - value + self._other_blocks * self.width
-        at_most = block - column + self._own_blocks + self._other_blocks
-        weight = self._own[value + self._own_blocks * self.width] * _entry(self._other, at)
-        most = self._own_most[column] * _entry(self._other_most, at_most)
-        reached = (second >> _PLACE_BITS) * 2.0**-_COIN_BITS * most
-        if most < _TOO_SMALL or abs(reached - weight) <= self._band * most:
-            return None
-        return value, bool(reached < weight)
 
     def _accepted(self, wholes: Ints, values: Ints, column: Ints, second: Words, more: More) -> NDArray[np.bool_]:
         at = wholes - values + self._other_blocks * self.width
@@ -257,10 +222,6 @@ class SplitDraws:
         weights = self._own * np.where(inside, self._other[np.where(inside, at, 0)], 0.0)
         with np.errstate(divide="ignore"):
             return float(np.log(weights[value + self._own_blocks * self.width] / weights.sum()))
-
-
-def _entry(table: Floats, at: int) -> float:
-    return float(table[at]) if 0 <= at < table.size else 0.0
 
 
 def _has_row(blocks: Ints, rows: CumulativeRows) -> NDArray[np.bool_]:

@@ -40,7 +40,7 @@ from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import EvenJointLaw, Kind, whole_numbers
 from tacit.noise.line.draws import draw_segments
-from tacit.noise.line.messages import Rates
+from tacit.noise.line.messages import Rates, kinds_of
 from tacit.noise.line.tables import SLACK, LineTables, check_size, log_at_zero, make_tables
 from tacit.noise.line.variances import LineVariances
 
@@ -175,11 +175,7 @@ class LineNoise(EvenJointLaw):
     def pmf(self, k: ArrayLike) -> NoReturn:
         raise TypeError(NO_SINGLE_LAW)
 
-    def cdf(self, k: ArrayLike) -> NoReturn:
-        raise TypeError(NO_SINGLE_LAW)
-
-    def survival(self, k: ArrayLike) -> NoReturn:
-        raise TypeError(NO_SINGLE_LAW)
+    cdf = survival = pmf
 
     def quantile(self, p: float) -> NoReturn:
         raise TypeError(NO_SINGLE_LAW)
@@ -230,12 +226,9 @@ class LineNoise(EvenJointLaw):
         rows, tables, stream = count_of(shape[:-1]), _tables(self), current_stream()
         out = np.empty((rows, values), np.int64)
         begins = np.concatenate([[0], np.cumsum(self.segments)])[:-1]
-        free = self.end_rate is not None
-        lengths = np.array(self.segments)
-        kinds = lengths.copy()
-        kinds[-1] *= -1 if free else 1
+        kinds = kinds_of(self.segments, tables.rates)
         for kind in np.unique(kinds):
-            chain, where = tables.chain(abs(int(kind)), free=bool(kind < 0)), begins[kinds == kind]
+            chain, where = tables.chains[int(kind)], begins[kinds == kind]
             drawn = draw_segments(tables, chain, stream, rows * where.size)
             if where.size == 1:
                 out[:, where[0] : where[0] + chain.length] = drawn

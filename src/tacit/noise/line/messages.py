@@ -20,7 +20,7 @@ Q^i nb_(b-i)(i+1) with P = 1/(1+r), Q = r/(1+r).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, expm1
@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.arrays import Floats
+from tacit.arrays import Floats, Ints
 
 UNIT: Final = 2.0**-53
 FARTHEST: Final = 690.0  # tables end before rate * x reaches this: exp(-690) still has all its digits
@@ -226,6 +226,13 @@ class Rates:
     def block(self) -> int:
         """How many values a block has."""
         return 1 << self.levels
+
+
+def kinds_of(lengths: Sequence[int], rates: Rates) -> Ints:
+    """Return the kind of each segment: its length, or minus that where its end is free, as that of the last may be."""
+    kinds = np.array(lengths, dtype=np.int64)
+    kinds[-1] *= -1 if rates.end is not None else 1
+    return kinds
 
 
 def level_messages(cells: tuple[float, ...]) -> tuple[Message, ...]:

@@ -46,6 +46,7 @@ from tacit.noise.line.messages import (
     Rates,
     cut_levels,
     cut_messages,
+    kinds_of,
     level_messages,
     smoothed,
     smoothing_error,
@@ -124,24 +125,21 @@ class LineTables:
     """Everything that is drawn with: a chain for each kind of segment, and how cells are halved on each level."""
 
     rates: Rates
-    chains: dict[int, AnchorChain]  # by length; the last segment, where its end is free, under minus its length
+    chains: dict[int, AnchorChain]  # by kind: `messages.kinds_of`
     halves: tuple[SplitDraws, ...]
-
-    def chain(self, length: int, *, free: bool) -> AnchorChain:
-        """Return the chain of a segment."""
-        return self.chains[-length if free else length]
 
 
 def make_tables(lengths: tuple[int, ...], rates: Rates) -> LineTables:
     """Return the tables for segments of these lengths, of which the last has a free end if there is a rate for it."""
     levels = _checked_levels(rates)
     blocks = sum(-(-length // rates.block) for length in lengths)
-    chains = {}
-    drafts = {key: _anchor_messages(key, rates, levels, _TAIL / blocks) for key in _kinds(lengths, rates)}
+    drafts = {
+        key: _anchor_messages(key, rates, levels, _TAIL / blocks)
+        for key in np.unique(kinds_of(lengths, rates)).tolist()
+    }
     whole = max(draft.farthest for draft in drafts.values())
     cells = _level_tables(whole, rates, levels, blocks)
-    for key, draft in drafts.items():
-        chains[key] = _chain(key, draft, rates, levels, cells)
+    chains = {key: _chain(key, draft, rates, levels, cells) for key, draft in drafts.items()}
     halves = tuple(SplitDraws(table, table, block_width(levels[level].rate)) for level, table in cells.items())
     return LineTables(rates, chains, halves)
 
@@ -206,15 +204,10 @@ def check_size(lengths: tuple[int, ...], rates: Rates) -> None:
     """Refuse tables that would be too large or too fine, without making them."""
     levels = _checked_levels(rates)
     blocks = sum(-(-length // rates.block) for length in lengths)
-    whole = max(_expected(key, rates, levels, _TAIL / blocks)[1] for key in _kinds(lengths, rates))
+    whole = max(
+        _expected(key, rates, levels, _TAIL / blocks)[1] for key in np.unique(kinds_of(lengths, rates)).tolist()
+    )
     _level_reaches(whole, rates, levels, blocks)
-
-
-def _kinds(lengths: tuple[int, ...], rates: Rates) -> list[int]:
-    """Return the different lengths; minus the last one, where its end is free."""
-    if rates.end is None:
-        return sorted(set(lengths))
-    return [*sorted(set(lengths[:-1])), -lengths[-1]]
 
 
 def _first_reach(rates: Rates, last_block: Message, tail: float, *, anchors: bool, free: bool) -> int:
@@ -424,16 +417,9 @@ def _chain(
 
 def log_at_zero(tables: LineTables, lengths: tuple[int, ...]) -> float:
     """Return the logarithm of the probability that all noise is zero."""
-    rates, found = tables.rates, 0.0
     halved = [half.log_share(0, 0) for half in tables.halves]
-    free = rates.end is not None
-    seen: dict[tuple[int, bool], float] = {}
-    for at, length in enumerate(lengths):
-        key = length, free and at == len(lengths) - 1
-        if key not in seen:
-            seen[key] = _segment_at_zero(tables.chain(length, free=key[1]), rates, halved)
-        found += seen[key]
-    return found
+    each = {kind: _segment_at_zero(chain, tables.rates, halved) for kind, chain in tables.chains.items()}
+    return sum((each[kind] for kind in kinds_of(lengths, tables.rates).tolist()), 0.0)
 
 
 def _segment_at_zero(chain: AnchorChain, rates: Rates, halved: list[float]) -> float:

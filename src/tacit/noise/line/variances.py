@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
+from tacit.noise.draws import chunks
 from tacit.noise.law import Kind
-from tacit.noise.line.messages import Rates, cut_levels
+from tacit.noise.line.messages import Rates, cut_levels, kinds_of
 from tacit.noise.line.moments import (
     CellMoments,
     PointMoments,
@@ -30,7 +31,6 @@ from tacit.noise.line.moments import (
     point_covariances,
     point_moments,
 )
-from tacit.noise.tables import chunks
 
 _AT_ONCE: Final = 1 << 17
 _FEW: Final = 48  # points whose covariances are computed by themselves; with more, those of all are
@@ -42,10 +42,8 @@ class LineVariances:
     def __init__(self, segments: tuple[int, ...], rates: Rates) -> None:
         self._lengths = np.array(segments, dtype=np.int64)
         self._begins = np.concatenate([[0], np.cumsum(self._lengths)])
-        kinds = self._lengths.copy()
-        kinds[-1] *= -1 if rates.end is not None else 1
-        self._kinds, self._kind, self._many = np.unique(kinds, return_inverse=True, return_counts=True)
-        self._segments = [SegmentVariances(abs(int(kind)), rates, free=bool(kind < 0)) for kind in self._kinds]
+        kinds, self._kind, self._many = np.unique(kinds_of(segments, rates), return_inverse=True, return_counts=True)
+        self._segments = [SegmentVariances(abs(int(kind)), rates, free=bool(kind < 0)) for kind in kinds]
 
     def mean(self, kind: Kind) -> float:
         """Return the mean variance over all ranges, all prefixes or all cells."""

@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import inf, log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Kind
 from tacit.noise.line.law import LineNoise
 from tacit.noise.variance_bounds import run_bound
-from tacit.plan.error_laws import AnySpread, LineErrors, Runs, ShapedSpread, mean_over
+from tacit.plan.error_laws import AnySpread, LineErrors, ShapedSpread, mean_over
 from tacit.plan.measure.grid_search import GridCandidate, candidates
 from tacit.plan.measure.measured import Strategy
 from tacit.plan.measure.sums import LineSums
@@ -209,56 +209,46 @@ def _whole(longest: int, parts: int) -> _Shape:
 
 
 def line_strategies(
-    counts: Linear, name: str, where: Where | None, policy: Policy, epsilon: Fraction, runs: Runs
+    counts: Linear, name: str, where: Where | None, policy: Policy, epsilon: Fraction, asked: Workload
 ) -> list[Strategy]:
     """Return the ways to measure the line of an attribute; `counts` are its running counts."""
     moves = line_moves(name, where, policy)
     if moves is None or len(moves.segments) > MOST_SEGMENTS or moves.values < 2:
         return []
-    kinds: tuple[Kind, ...] = ("ranges", "prefixes", "cells") if runs.kind is None else (runs.kind,)
+    kinds = get_args(Kind) if asked.listed is not None else (asked.kind,)
     joint = [noise for kind in kinds if (noise := best_line_noise(moves, epsilon, kind)) is not None]
     # joint noise is better, but for a hundredth or two: sums are searched for long where there is none to draw
-    best = _best_sums(moves, runs, epsilon, thorough=not joint)
+    best = _best_sums(moves, asked, epsilon, thorough=not joint)
     found = [_of_sums(name, where, moves, *each) for each in best]
     if joint:
-        found.append(_of_noise(min(joint, key=lambda noise: mean_over(JointErrors(noise), runs)), counts, moves))
+        found.append(_of_noise(min(joint, key=lambda noise: mean_over(JointErrors(noise), asked)), counts, moves))
     return found
 
 
-def _best_sums(moves: LineMoves, runs: Runs, epsilon: Fraction, *, thorough: bool) -> list[tuple[str, GridCandidate]]:
+def _best_sums(
+    moves: LineMoves, asked: Workload, epsilon: Fraction, *, thorough: bool
+) -> list[tuple[str, GridCandidate]]:
     """Return the best cells of several sizes, and the best with ramps; single values alone are tried in any case."""
     if len(set(moves.segments)) > MOST_LENGTHS or not (moves.may_enter_or_leave or moves.grid.pairs):
         return []
     best: dict[str, GridCandidate] = {}
-    for one in candidates(moves.grid, _workload(runs), epsilon, thorough=thorough):
+    for one in candidates(moves.grid, asked.some(MOST_LOOKED_AT), epsilon, thorough=thorough):
         if one.weighted is not None and one.weighted.strategy.groups > 1:
             best.setdefault("ramps and cells" if any(one.weighted.strategy.ramps) else "tree", one)
     return list(best.items())
 
 
-def _workload(runs: Runs) -> Workload:
-    """Return what a search looks at: a kind of runs, or listed ones, of which there are not too many."""
-    sizes = (runs.values, 1)
-    if runs.kind is not None:
-        return Workload(sizes, kind=runs.kind)
-    assert runs.low is not None  # noqa: S101 - runs are of a kind or listed
-    assert runs.high is not None  # noqa: S101
-    every = slice(None, None, -(-len(runs.low) // MOST_LOOKED_AT))
-    ends = zip(runs.low[every].tolist(), runs.high[every].tolist(), strict=True)
-    return Workload(sizes, tuple((low, high, 0, 0) for low, high in ends))
-
-
 def _of_sums(name: str, where: Where | None, moves: LineMoves, called: str, found: GridCandidate) -> Strategy:
     assert found.weighted is not None  # noqa: S101 - sums are measured
-    rates, rows = found.weighted.rates, found.weighted.strategy.changes(moves.grid)
-    sums = LineSums.on(name, where, found.weighted, moves)
-    worst = max(rows, key=lambda row: _added(rates, row))
-    whole = float(_added(rates, worst))
+    weighted = found.weighted
+    sums = LineSums.on(name, where, weighted, moves)
+    worst = max(weighted.strategy.changes(moves.grid), key=weighted.cost_of)
+    whole = float(weighted.cost_of(worst))
     levels = [
         (group, many, float(rate * moved) / whole)
-        for group, many, rate, moved in zip(sums.group_names, sums.noise.sizes, rates, worst, strict=False)
+        for group, many, rate, moved in zip(sums.group_names, sums.noise.sizes, weighted.rates, worst, strict=False)
     ]
-    cells = len(found.weighted.strategy.sides)
+    cells = len(weighted.strategy.sides)
     return Strategy(
         called,
         sums,
@@ -268,11 +258,6 @@ def _of_sums(name: str, where: Where | None, moves: LineMoves, called: str, foun
         sums,
         sums.loss(moves),
     )
-
-
-def _added(rates: Sequence[Fraction], moved: Sequence[int]) -> Fraction:
-    """Return what a step costs that moves the entries of each group by so much."""
-    return sum((rate * far for rate, far in zip(rates, moved, strict=True)), Fraction(0))
 
 
 def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:

@@ -31,6 +31,7 @@ Checked by  tests/property/test_grids.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -353,13 +354,13 @@ class Weighted:
         """The variance of the noise of each group."""
         return tuple(law.variance() for law in self.laws)
 
+    def cost_of(self, changes: Sequence[int]) -> Fraction:
+        """Return what a step costs that changes the sums of each group by so much in all."""
+        return sum((change * rate for change, rate in zip(changes, self.rates, strict=True)), Fraction(0))
+
     def loss(self, moves: GridMoves) -> Fraction:
         """Return the largest loss along an edge."""
-        rows = self.strategy.changes(moves)
-        return max(
-            (sum((change * rate for change, rate in zip(row, self.rates, strict=True)), Fraction(0)) for row in rows),
-            default=Fraction(0),
-        )
+        return max(map(self.cost_of, self.strategy.changes(moves)), default=Fraction(0))
 
 
 def starts_of(segments: tuple[int, ...]) -> Ints:

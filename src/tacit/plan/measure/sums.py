@@ -75,6 +75,11 @@ class GridSums(Measured):
         each = [np.array(region.sum_sizes()) * len(starts) for region, starts in self._regions()]
         return tuple(int(size) for size in np.sum(each, axis=0))
 
+    def noise_of(self, weighted: Weighted) -> GroupedNoise:
+        """Return the noise of all sums, where each group has its rate and the last group may be exact."""
+        scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] * self.has_totals))
+        return GroupedNoise(self.group_sizes(), scales)
+
     def size(self, domain: Domain) -> int:
         return sum(self.group_sizes())
 
@@ -165,9 +170,7 @@ class LineSums(GridSums, LineEntries, LineErrors):
     def on(cls, name: str, where: Where | None, weighted: Weighted, moves: LineMoves) -> LineSums:
         """Return what a strategy measures on the line of an attribute."""
         grid = moves.grid
-        plain = GridSums.of((name,), weighted.strategy, grid, where)
-        scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if grid.has_totals else []))
-        noise = GroupedNoise(plain.group_sizes(), scales)
+        noise = GridSums.of((name,), weighted.strategy, grid, where).noise_of(weighted)
         return cls((name,), weighted.strategy, grid.segments, grid.has_totals, where, noise=noise)
 
     @property

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
-from tacit.noise.two_scale import GroupedNoise, TwoScale
+from tacit.noise.two_scale import TwoScale
 from tacit.noise.variance_bounds import half_width
 from tacit.plan.error_laws import AnySpread, ShapedSpread
 from tacit.plan.measure.grid_search import UNIT_CELLS, candidates, listed_change
@@ -140,7 +140,6 @@ def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> Gri
         return named(step=listed, base=query, noise=noise, sums=None, weighted=None)
     weighted = best.weighted
     sums = GridSums.of(query.names, weighted.strategy, moves, query.where)
-    scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))
     x, y = query.axes(domain)
     measured = in_words(weighted.strategy.names((x.name, y.name)))
     return whole(
@@ -149,7 +148,7 @@ def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> Gri
         if len(found) > 1
         else "nothing but the counts of cells has a proven step",
         base=sums,
-        noise=GroupedNoise(sums.group_sizes(), scales),
+        noise=sums.noise_of(weighted),
         strategy=f"{best.name}: least squares on {measured}",
         sums=sums,
         weighted=weighted,

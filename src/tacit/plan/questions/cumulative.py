@@ -16,8 +16,9 @@ import numpy as np
 from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.error_laws import LineErrors, NoisyCounts, Runs
+from tacit.plan.error_laws import LineErrors, NoisyCounts
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Strategy, Tally
+from tacit.plan.measure.workload import Workload
 from tacit.plan.question import LARGEST_RELEASE, Linear, attribute_of, position, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
@@ -62,7 +63,7 @@ class OnALine(Linear):
         """Return the first and last position of a line that each answer adds up."""
 
     @abstractmethod
-    def workload(self, domain: Domain) -> Runs:
+    def workload(self, domain: Domain) -> Workload:
         """Return the runs whose counts should be as good as possible; there may be more of them than answers."""
 
     def lists_values(self, domain: Domain) -> bool:
@@ -76,8 +77,8 @@ class OnALine(Linear):
     def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
         from tacit.plan.measure.line_strategies import line_strategies
 
-        runs = self.workload(policy.domain)
-        return line_strategies(self.running_counts(), self.name, self.where, policy, epsilon, runs)
+        asked = self.workload(policy.domain)
+        return line_strategies(self.running_counts(), self.name, self.where, policy, epsilon, asked)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         refuse_several_rows(self, policy)
@@ -153,8 +154,8 @@ class Cumulative(OnALine, LineEntries):
         high = np.arange(domain[self.name].size, dtype=np.int64)
         return np.zeros_like(high), high
 
-    def workload(self, domain: Domain) -> Runs:
-        return Runs(domain[self.name].size, "prefixes")
+    def workload(self, domain: Domain) -> Workload:
+        return Workload((domain[self.name].size, 1), kind="prefixes")
 
     def fitting(self, base: Measured) -> str:
         return "Cumulative counts were made not to fall."

@@ -290,10 +290,10 @@ class SquareResponse(PlacedResponse):
             for cover in self._signs(move.cover):
                 for start, end in corner_moves(replace(move, hidden=hidden, cover=cover)):
                     lost, gained = self.numbers.at(start) ** 2, self.numbers.at(end) ** 2
-                    yield Jump.between(lost, gained) if move.changed else Jump.of_one(gained - lost)
+                    yield Jump.of(-lost, gained) if move.changed else Jump.of(gained - lost)
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        return [Jump.of_one(self.numbers.at(end) ** 2) for end in places.ends]
+        return [Jump.of(self.numbers.at(end) ** 2) for end in places.ends]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.error_laws import Runs
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
+from tacit.plan.measure.workload import Workload
 from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix
 from tacit.plan.question_keys import (
     ATTRIBUTE,
@@ -90,9 +90,9 @@ class Ranges(OnALine):
         low, high = np.triu_indices(domain[self.name].size)
         return low.astype(np.int64), high.astype(np.int64)
 
-    def workload(self, domain: Domain) -> Runs:
-        values = domain[self.name].size
-        return Runs(values, "ranges") if self.ranges is None else Runs(values, None, *self.runs(domain))
+    def workload(self, domain: Domain) -> Workload:
+        listed = None if self.ranges is None else tuple((low, high, 0, 0) for low, high in self.positions(domain))
+        return Workload((domain[self.name].size, 1), listed)
 
     def size(self, domain: Domain) -> int:
         values = domain[self.name].size

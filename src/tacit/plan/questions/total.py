@@ -242,11 +242,11 @@ class SumResponse(PlacedResponse):
         """A sum changes by the difference of the two numbers; between two cells, one loses and the other gains."""
         if not move.changed:
             found = move.relation.differences(move.hidden, move.cover)
-            return [Jump.of_one(end * self.numbers.spacing) for end in found.ends]
-        return [Jump.between(self.numbers.at(start), self.numbers.at(end)) for start, end in corner_moves(move)]
+            return [Jump.of(end * self.numbers.spacing) for end in found.ends]
+        return [Jump.of(-self.numbers.at(start), self.numbers.at(end)) for start, end in corner_moves(move)]
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        return [Jump.of_one(self.numbers.at(end)) for end in places.ends]
+        return [Jump.of(self.numbers.at(end)) for end in places.ends]
 
 
 def as_sums(exact: Iterable[Any]) -> Ints:
@@ -334,17 +334,17 @@ class WeightedSumResponse(Response):
         """A sum changes by the difference of the two products; between two cells, one loses and the other gains."""
         for before, after, bound in self._products(move):
             if move.changed:
-                yield Jump.between(before, after, bound=bound)
+                yield Jump.of(-before, after, bound=bound)
             else:
-                yield Jump.of_one(after - before, bound=bound)
+                yield Jump.of(after - before, bound=bound)
 
     def left(self, move: RecordMove) -> Iterable[Jump]:
         """A sum loses the hidden product."""
-        return (Jump.of_one(-before, bound=bound) for before, _, bound in self._products(move))
+        return (Jump.of(-before, bound=bound) for before, _, bound in self._products(move))
 
     def entered(self, move: RecordMove) -> Iterable[Jump]:
         """A sum gains the cover product."""
-        return (Jump.of_one(after, bound=bound) for _, after, bound in self._products(move))
+        return (Jump.of(after, bound=bound) for _, after, bound in self._products(move))
 
     def _products(self, move: RecordMove) -> Iterator[tuple[int, int, bool]]:
         """Yield the products before and after at the corners of what a move may do, and whether it may do less."""

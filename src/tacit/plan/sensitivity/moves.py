@@ -48,7 +48,7 @@ from tacit.plan.sensitivity.responses import (
     everybody,
     running_counts_moved,
 )
-from tacit.plan.sensitivity.steps import LargestStep, couples_people, free_step, shape_jumps, step_of_one_row
+from tacit.plan.sensitivity.steps import LargestStep, couples_people, free_step, outermost, shape_jumps, step_of_one_row
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -314,8 +314,8 @@ class GridMoves:
 
     def within(self, shape: Pair) -> list[Pair]:
         """Return how far people move in a region of this size; no pair is below another."""
-        clipped = {(min(dx, shape[0] - 1), min(dy, shape[1] - 1)) for dx, dy in self.pairs} - {(0, 0)}
-        return [a for a in sorted(clipped) if not any(b != a and b[0] >= a[0] and b[1] >= a[1] for b in clipped)]
+        clipped = ((min(dx, shape[0] - 1), min(dy, shape[1] - 1)) for dx, dy in self.pairs)
+        return list(outermost(clipped)[::-1])
 
 
 def grid_moves(names: tuple[str, ...], where: Where | None, policy: Policy) -> tuple[GridMoves, LargestStep]:
@@ -327,9 +327,9 @@ def grid_moves(names: tuple[str, ...], where: Where | None, policy: Policy) -> t
     segments = ((x.size,), (y.size,)) if groups is None else _segments(groups[0].reshape(x.size, y.size))
     if couples_people(policy):
         return GridMoves(segments, (), may_enter_or_leave=False, has_totals=groups is not None, coupled=step.l1), step
-    pairs = frozenset(pair for shape in policy.shapes for pair in _pairs(shape, x, y))
+    pairs = outermost(pair for shape in policy.shapes for pair in _pairs(shape, x, y))[::-1]
     may_enter_or_leave = changes_who_counts(where, policy)
-    found = GridMoves(segments, _outermost(pairs), may_enter_or_leave=may_enter_or_leave, has_totals=groups is not None)
+    found = GridMoves(segments, pairs, may_enter_or_leave=may_enter_or_leave, has_totals=groups is not None)
     # what is derived here must cover what steps say of the cells; else nothing but the cells is measured
     most = max(2 * bool(found.pairs), int(may_enter_or_leave))
     return (
@@ -363,15 +363,6 @@ def _pairs(shape: EdgeShape, x: Axis, y: Axis) -> list[Pair]:
         if left >= 0:
             found.append((dx, min(left, farthest[1])))
     return found
-
-
-def _outermost(pairs: frozenset[Pair]) -> tuple[Pair, ...]:
-    """Keep the pairs that no other one covers."""
-    kept: list[Pair] = []
-    for dx, dy in sorted(pairs, reverse=True):
-        if (dx, dy) != (0, 0) and (not kept or dy > kept[-1][1]):
-            kept.append((dx, dy))
-    return tuple(reversed(kept))
 
 
 @dataclass(frozen=True)
@@ -419,24 +410,18 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
         return None
     line = policy.domain.axes_of(name)[0]
     may_enter_or_leave = changes_who_counts(where, policy)
-    reach = free_step(_Watching(where, _Moved(line=line)), policy).l1
+    reach = free_step(_OnLine(((name,),), where), policy).l1
     exact = None if may_enter_or_leave else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
     return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, may_enter_or_leave)
 
 
 @dataclass(frozen=True)
-class _Watching:
-    """One way to look at people whom a predicate picks."""
-
-    where: Where | None
-    seen: Response
+class _OnLine(CellTables):
+    """The cells of one line, of which its running counts are looked at."""
 
     def response(self, domain: Domain) -> Response:
-        return self.seen
-
-    def unit(self, domain: Domain) -> Fraction:
-        return Fraction(1)
+        return _Moved(line=domain.axes_of(self.sets[0][0])[0])
 
 
 class _Moved(PlacedResponse):

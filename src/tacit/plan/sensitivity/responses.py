@@ -46,17 +46,10 @@ class Jump:
         return cls(rise, fall, int(rise > 0), int(fall > 0), rise + fall, bound)
 
     @classmethod
-    def of_one(cls, change: int, *, bound: bool = False) -> Jump:
-        """Return the jump of a single answer."""
-        rise, fall = max(change, 0), max(-change, 0)
-        return cls(rise, fall, rise, fall, change * change, bound)
-
-    @classmethod
-    def between(cls, lost: int, gained: int, *, bound: bool = False) -> Jump:
-        """Return the jump of two answers, one of which loses a number and the other gains one."""
-        changes = -lost, gained
+    def of(cls, *changes: int, bound: bool = False) -> Jump:
+        """Return the jump in which one answer, or each of several, changes by so much."""
         rises, falls = [max(change, 0) for change in changes], [max(-change, 0) for change in changes]
-        return cls(sum(rises), sum(falls), max(rises), max(falls), lost * lost + gained * gained, bound)
+        return cls(sum(rises), sum(falls), max(rises), max(falls), sum(change**2 for change in changes), bound)
 
     def undone(self) -> Jump:
         """Return the jump back."""

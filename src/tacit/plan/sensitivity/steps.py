@@ -168,7 +168,7 @@ def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> Lar
         down=min(many.down, 1),
         l1=l1,
         square=min(many.square, l1),
-        profiles=_outermost(_of_single_moves(many.profiles, answers)),
+        profiles=outermost(_of_single_moves(many.profiles, answers)),
         why=why,
     )
 
@@ -242,18 +242,18 @@ def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = Tr
         down=max(jump.down for jump in unique),
         l1=max(jump.rise + jump.fall for jump in unique),
         square=max(jump.square for jump in unique),
-        profiles=_outermost({(jump.fall, jump.rise) for jump in unique}),
+        profiles=outermost({(jump.fall, jump.rise) for jump in unique}),
         why=why,
         exact=exact and not any(jump.bound for jump in unique),
     )
 
 
-def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
-    """Keep the profiles that no other one dominates."""
-    kept: list[Profile] = []
-    for fall, rise in sorted(profiles, reverse=True):
-        if (fall, rise) != (0, 0) and (not kept or rise > kept[-1][1]):
-            kept.append((fall, rise))
+def outermost(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Keep the pairs that no other one dominates, the largest first; of zeros alone, none."""
+    kept: list[tuple[int, int]] = []
+    for first, second in sorted(pairs, reverse=True):
+        if (first, second) != (0, 0) and (not kept or second > kept[-1][1]):
+            kept.append((first, second))
     return tuple(kept)
 
 
