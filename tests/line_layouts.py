@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 from tacit.noise.two_scale import GroupedNoise
 from tacit.plan.measure.regions import GridStrategy, Weighted
 from tacit.plan.measure.sums import LineSums
-from tacit.plan.sensitivity.moves import LineMoves
+from tacit.plan.sensitivity.moves import GridMoves
 
 
 def sums_on(segments, sides, ramps=0, *, may_enter_or_leave=False, scales=None):
     """Return sums of the line of `a` with these scales, or all of them 3."""
     strategy = GridStrategy(tuple(sides), (ramps, 0))
     rates = [1 / Fraction(scale) for scale in scales or [3] * strategy.groups]
-    return LineSums.on("a", None, Weighted(strategy, tuple(rates)), LineMoves(tuple(segments), 1, may_enter_or_leave))
+    moves = GridMoves.on_line(tuple(segments), 1, may_enter_or_leave=may_enter_or_leave)
+    return LineSums.on("a", None, Weighted(strategy, tuple(rates)), moves)
 
 
 @st.composite

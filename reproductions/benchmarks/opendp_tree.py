@@ -8,7 +8,7 @@ import numpy as np
 
 from tacit.plan.measure.grid_search import candidates
 from tacit.plan.measure.workload import Workload
-from tacit.plan.sensitivity.moves import LineMoves
+from tacit.plan.sensitivity.moves import GridMoves
 
 REPLACED = 2  # cells that a person who is replaced changes, each by one
 
@@ -38,8 +38,8 @@ def opendp_range_variance(values: int, epsilon: float, *, fan_out: int | None = 
 def main(*, quick: bool = False) -> dict[str, float]:
     """Print the mean squared error of a range of 4,357 values at epsilon 1."""
     values, epsilon = 4357, Fraction(1)
-    moves = LineMoves((values,), values - 1, may_enter_or_leave=False)
-    ours = candidates(moves.grid, Workload((values, 1)), epsilon)[0].variance
+    moves = GridMoves.on_line((values,), values - 1, may_enter_or_leave=False)
+    ours = candidates(moves, Workload((values, 1)), epsilon)[0].variance
     theirs = opendp_range_variance(values, float(epsilon), releases=10 if quick else 200)
     found = {"opendp": theirs, "tree": ours, "over_opendp": ours / theirs}
     print(f"mean squared error of a range, {values} values, epsilon {epsilon}:", end=" ")

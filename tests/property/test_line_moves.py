@@ -9,7 +9,7 @@ from brute_force import answers_of, edges_of, every_record
 from parameters import examples
 from strategies import policies, predicates
 from tacit.plan.questions import Count, Cumulative
-from tacit.plan.sensitivity.moves import LineMoves, line_moves
+from tacit.plan.sensitivity.moves import GridMoves, line_moves
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
@@ -24,12 +24,12 @@ def check_moves(data, policy):
     name, where = data.draw(st.sampled_from(lines)), data.draw(st.none() | predicates(policy.domain))
     moves = line_moves(name, where, policy)
     assert moves is not None
-    assert moves.values == policy.domain[name].size
+    assert moves.sizes[0] == policy.domain[name].size
     records = [*every_record(policy.domain), ABSENT]
     counts = {one: answers_of(Cumulative(name, where), policy.domain, one) for one in records}
     picked = {one: int(answers_of(Count(where), policy.domain, one)[0]) for one in records}
-    ends = np.cumsum(moves.segments) - 1
-    segment = np.searchsorted(ends, np.arange(moves.values))
+    ends = np.cumsum(moves.segments[0]) - 1
+    segment = np.searchsorted(ends, np.arange(moves.sizes[0]))
     farthest, may_enter_or_leave = 0, False
     for hidden, cover in edges_of(policy):
         moved = np.flatnonzero(counts[cover] - counts[hidden])
@@ -42,7 +42,7 @@ def check_moves(data, policy):
                 assert not np.isin(moved, ends).any()
     assert (moves.reach, moves.may_enter_or_leave) == (farthest, may_enter_or_leave)
     if may_enter_or_leave:
-        assert moves.segments == (moves.values,)
+        assert moves.segments[0] == (moves.sizes[0],)
 
 
 @examples(120)
@@ -60,16 +60,16 @@ def test_moves_on_a_line_are_what_enumeration_finds_in_many_policies(data, polic
 
 def test_moves_of_lines_too_long_to_enumerate():
     domain = Domain({"x": Integers(0, 3_999_999)})
-    assert line_moves("x", None, Policy(domain, within(500, "x"))) == LineMoves(
+    assert line_moves("x", None, Policy(domain, within(500, "x"))) == GridMoves.on_line(
         (4_000_000,), 500, may_enter_or_leave=False
     )
-    assert line_moves("x", None, Policy(domain, everything())) == LineMoves(
+    assert line_moves("x", None, Policy(domain, everything())) == GridMoves.on_line(
         (4_000_000,), 3_999_999, may_enter_or_leave=False
     )
     blocks = line_moves("x", None, Policy(domain, partition("x", width=1_000_000)))
-    assert blocks == LineMoves((1_000_000,) * 4, 999_999, may_enter_or_leave=False)
+    assert blocks == GridMoves.on_line((1_000_000,) * 4, 999_999, may_enter_or_leave=False)
     joining = line_moves("x", None, Policy(domain, within(500, "x"), presence="secret"))
-    assert joining == LineMoves((4_000_000,), 500, may_enter_or_leave=True)
+    assert joining == GridMoves.on_line((4_000_000,), 500, may_enter_or_leave=True)
 
 
 def test_knowledge_that_couples_people_has_no_moves_of_one():

@@ -14,7 +14,7 @@ from brute_force import edges_of
 from line_layouts import dense, line_sums, matrix, noise_of, sums_on
 from parameters import examples
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.moves import LineMoves
+from tacit.plan.sensitivity.moves import GridMoves
 from tacit.plan.sensitivity.steps import free_step
 
 
@@ -45,7 +45,7 @@ def test_sums_are_what_they_say(sums, data):
 @examples(300)
 @given(line_sums(most=14), st.data())
 def test_the_loss_is_the_worst_over_all_moves(sums, data):
-    moves = LineMoves(sums.segments[0], data.draw(st.integers(0, 16)), not sums.has_totals)
+    moves = GridMoves.on_line(sums.segments[0], data.draw(st.integers(0, 16)), may_enter_or_leave=not sums.has_totals)
     seen = np.array(list(changes(sums, moves)), dtype=np.int64).reshape(-1, sums.noise.entries)
     # of changes with the same sums by group one is enough: their losses are equal
     ends = np.cumsum([0, *sums.noise.sizes])
@@ -57,9 +57,9 @@ def test_the_loss_is_the_worst_over_all_moves(sums, data):
 
 def test_sums_for_others_hide_nothing():
     sums = sums_on((6,), (1, 2), scales=(4, 4))
-    assert sums.loss(LineMoves((6,), 2, may_enter_or_leave=False)) == 1
-    assert sums.loss(LineMoves((6,), 2, may_enter_or_leave=True)) == np.inf
-    assert sums.loss(LineMoves((3, 3), 2, may_enter_or_leave=False)) == np.inf
+    assert sums.loss(GridMoves.on_line((6,), 2, may_enter_or_leave=False)) == 1
+    assert sums.loss(GridMoves.on_line((6,), 2, may_enter_or_leave=True)) == np.inf
+    assert sums.loss(GridMoves.on_line((3, 3), 2, may_enter_or_leave=False)) == np.inf
 
 
 @examples(50)

@@ -16,14 +16,14 @@ from tacit.audit import Verdict, sampled
 from tacit.plan.measure.grid_search import weighted_at
 from tacit.plan.measure.regions import GridStrategy
 from tacit.plan.measure.sums import LineSums
-from tacit.plan.sensitivity.moves import LineMoves
+from tacit.plan.sensitivity.moves import GridMoves
 
 ALPHA = 1e-6
 KEY = b"tacit audit of measured sums, 01"
 EPSILON = 2  # a larger loss is seen with fewer samples
 F = Fraction
 
-MOVES = LineMoves((6,), 3, may_enter_or_leave=False)
+MOVES = GridMoves.on_line((6,), 3, may_enter_or_leave=False)
 STAYING = GridStrategy((1,), (3, 0))
 SHORT = GridStrategy((1,), (2, 0))
 LEAVING = GridStrategy((1, 4))
@@ -34,7 +34,7 @@ CASES = [
     pytest.param(SHORT, MOVES, (1, 4), "one ramp is moved and not two", (1, 2), marks=pytest.mark.slow),
     (
         LEAVING,
-        LineMoves((4,), 0, may_enter_or_leave=True),
+        GridMoves.on_line((4,), 0, may_enter_or_leave=True),
         (2, None),
         "the total is published beside the budget",
         (1, 4),
@@ -53,7 +53,7 @@ def release_of(sums):
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize(("strategy", "moves", "pair", "mistake", "factors"), CASES, ids=lambda case: str(case)[:24])
 def test_too_little_noise_is_found_and_enough_is_not_accused(strategy, moves, pair, mistake, factors):
-    weighted = weighted_at(strategy, np.ones(strategy.groups), strategy.changes(moves.grid), F(EPSILON))
+    weighted = weighted_at(strategy, np.ones(strategy.groups), strategy.changes(moves), F(EPSILON))
     right = LineSums.on("a", None, weighted, moves)
     assert right.loss(moves) == EPSILON
     exact = right.noise.scales[strategy.groups :]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import sealed
-from tacit.plan.labels import Labels
+from tacit.plan.question import Labels
 from tacit.publish.groups import PersonalGroups, as_columns, as_generalisation, merged, personal_groups
 from tacit.publish.methods.criterion import Channel, Criterion, is_private, largest_size
 from tacit.release.curator import PRIVATE

@@ -2,7 +2,6 @@
 
 In reading order:
 
-    labels           columns of labels, each label once
     leakage          which epsilons let nobody learn too much where attributes depend on each other
     questions        the questions, one module each
     choose           a whole plan, and the plan in words

@@ -8,11 +8,15 @@ a question is.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from tacit.errors import InternalError, PlanError, PolicyError, TacitError, kind_of
 from tacit.plan.measure.measured import Measured, Responding
@@ -280,3 +284,68 @@ def cell_of(record: Mapping[str, Any], names: Iterable[str], domain: Domain) -> 
 def position(domain: Domain, name: str, value: Any) -> int:
     """Return the place of a value in its attribute."""
     return int(domain[name].position(value))
+
+
+# ---- columns of labels: nothing is made for each cell but a small number, so that large tables need no loop ---------
+
+
+class Labels(Sequence["Value"]):
+    """A column of labels, read like a list. `values` has each of them once, `which` its place there, for every row.
+
+    >>> list(Labels(["f", "m"], np.array([0, 0, 1])))
+    ['f', 'f', 'm']
+    """
+
+    def __init__(self, values: Sequence[Value], which: npt.NDArray[Any]) -> None:
+        self.values, self.which = values, which
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @overload
+    def __getitem__(self, place: int) -> Value: ...
+    @overload
+    def __getitem__(self, place: slice) -> Labels: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return Labels(self.values, self.which[place])
+        return self.values[int(self.which[place])]
+
+    def __iter__(self) -> Iterator[Value]:
+        return map(self.values.__getitem__, self.which.tolist())
+
+
+def labels_of_cells(values: Sequence[Sequence[Value]]) -> list[Labels]:
+    """Return the labels of a table written row by row, one column for the values of each of its attributes.
+
+    >>> [list(column) for column in labels_of_cells([["f", "m"], [1, 2, 3]])]
+    [['f', 'f', 'f', 'm', 'm', 'm'], [1, 2, 3, 1, 2, 3]]
+    """
+    sizes = [len(each) for each in values]
+    columns = []
+    for at, each in enumerate(values):
+        inner, outer = math.prod(sizes[at + 1 :]), math.prod(sizes[:at])
+        places = np.arange(len(each), dtype=np.min_scalar_type(len(each)))
+        columns.append(Labels(each, np.tile(np.repeat(places, inner), outer)))
+    return columns
+
+
+def one_below_the_other(parts: Sequence[Labels | int]) -> Labels:
+    """Return several columns as one. A number stands for so many rows without a label, which is then None."""
+    values: list[Value] = []
+    taken: dict[int, int] = {}  # where the values of a column begin; tables of one attribute share theirs
+    blank: int | None = None
+    which = []
+    for part in parts:
+        if isinstance(part, int):
+            if blank is None:
+                blank = len(values)
+                values.append(None)
+            which.append(np.full(part, blank, dtype=np.int64))
+            continue
+        start = taken.get(id(part.values))
+        if start is None:
+            start = taken[id(part.values)] = len(values)
+            values.extend(part.values)
+        which.append(part.which.astype(np.int64) + start)
+    return Labels(values, np.concatenate(which))

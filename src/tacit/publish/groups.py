@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError, Refused, kind_of, nearest, word_or_kind
-from tacit.plan.labels import Labels
+from tacit.plan.question import Labels
 from tacit.policy.attributes import Attribute, Categories
 from tacit.policy.domain import Domain
 from tacit.rows.counts.groups import PublicGroups, count_groups

@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
-from tacit.plan.labels import Labels
+from tacit.plan.question import Labels
 from tacit.policy.policy import Policy
 from tacit.publish.groups import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation, PersonalGroups
 from tacit.publish.methods.method import Method

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.plan.labels import Labels
+from tacit.plan.question import Labels
 from tacit.release.results import shown_records, true_records
 from tacit.rows.files import shown_files
 from tacit.rows.files.shown_files import KeyNumbers, ShownFile

@@ -12,7 +12,7 @@ Assumes     What the law of the noise says about itself (`noise/line/law.py`).
 Why         The law of a run is symmetric and log-concave on whole numbers, and its variance bounds its quantiles
             (`noise/variance_bounds.py`).
 Reference   Saumard, Wellner, Log-concavity and strong log-concavity: a review, arXiv:1404.5886.
-Checked by  tests/statistical/test_line_strategies.py, tests/unit/plan/test_line_bounds.py
+Checked by  tests/statistical/test_line_strategies.py, tests/unit/noise/test_variance_bounds.py
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tacit.plan.measure.grid_search import GridCandidate, candidates
 from tacit.plan.measure.measured import Strategy
 from tacit.plan.measure.sums import LineSums
 from tacit.plan.measure.workload import Workload
-from tacit.plan.sensitivity.moves import LineMoves, line_moves
+from tacit.plan.sensitivity.moves import GridMoves, line_moves
 
 if TYPE_CHECKING:
     from tacit.plan.question import Linear
@@ -97,15 +97,14 @@ class _Shape:
 
 
 @lru_cache(maxsize=256)
-def best_line_noise(moves: LineMoves, epsilon: Fraction, kind: Kind) -> LineNoise | None:
+def best_line_noise(moves: GridMoves, epsilon: Fraction, kind: Kind) -> LineNoise | None:
     """Return the joint noise with the smallest expected error that costs epsilon; None where there is none to draw.
 
-    >>> law = best_line_noise(LineMoves((40,), reach=1, may_enter_or_leave=False), Fraction(1), "ranges")
+    >>> law = best_line_noise(GridMoves.on_line((40,), reach=1, may_enter_or_leave=False), Fraction(1), "ranges")
     >>> law.block, law.anchor_rate, law.cell_rates
     (1, Fraction(1, 1), (Fraction(0, 1),))
     """
-    far = min(moves.reach, max(moves.segments) - 1)
-    if len(set(moves.segments)) > MOST_LENGTHS or (far < 1 and not moves.may_enter_or_leave):
+    if len(set(moves.segments[0])) > MOST_LENGTHS or not (moves.pairs or moves.may_enter_or_leave):
         return None
 
     def law_of(shape: _Shape) -> LineNoise | None:
@@ -118,7 +117,7 @@ def best_line_noise(moves: LineMoves, epsilon: Fraction, kind: Kind) -> LineNois
         except PlanError:
             return inf
 
-    tried = {shape: error(shape) for shape in _starts(moves, far)}
+    tried = {shape: error(shape) for shape in _starts(moves)}
     best = min(tried.values(), default=inf)
     for shape in sorted((shape for shape in tried if tried[shape] < _MUCH_WORSE * best), key=lambda one: tried[one]):
         start = law_of(shape)
@@ -144,7 +143,7 @@ def _improved(shape: _Shape, error: float, error_of: Callable[[_Shape], float]) 
     return shape
 
 
-def _spending(moves: LineMoves, shape: _Shape, epsilon: Fraction) -> LineNoise | None:
+def _spending(moves: GridMoves, shape: _Shape, epsilon: Fraction) -> LineNoise | None:
     """Return the noise of this shape that costs exactly epsilon."""
 
     def exact(share: float) -> Fraction:
@@ -154,7 +153,7 @@ def _spending(moves: LineMoves, shape: _Shape, epsilon: Fraction) -> LineNoise |
     anchor, cells = exact(shape.anchor), tuple(exact(share) for share in shape.cells)
     end = max(exact(shape.end), Fraction(1, _FINEST)) if moves.may_enter_or_leave else None
     try:
-        law = LineNoise(moves.segments, block, anchor, cells, end)
+        law = LineNoise(moves.segments[0], block, anchor, cells, end)
     except PlanError:
         return None
     cost = Fraction(law.loss_of(moves.reach, may_enter_or_leave=moves.may_enter_or_leave))
@@ -163,12 +162,12 @@ def _spending(moves: LineMoves, shape: _Shape, epsilon: Fraction) -> LineNoise |
         end += cost - Fraction(law.loss_of(0, may_enter_or_leave=True))
     by = epsilon / cost
     return LineNoise(
-        moves.segments, block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
+        moves.segments[0], block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
     )
 
 
-def _starts(moves: LineMoves, far: int) -> list[_Shape]:
-    longest = max(moves.segments)
+def _starts(moves: GridMoves) -> list[_Shape]:
+    longest, far = max(moves.segments[0]), moves.reach
     found = [_whole(longest, top) for top in (4, 8, 16) if longest >= top // 2]
     if moves.may_enter_or_leave:
         return list(dict.fromkeys(found))
@@ -213,7 +212,7 @@ def line_strategies(
 ) -> list[Strategy]:
     """Return the ways to measure the line of an attribute; `counts` are its running counts."""
     moves = line_moves(name, where, policy)
-    if moves is None or len(moves.segments) > MOST_SEGMENTS or moves.values < 2:
+    if moves is None or len(moves.segments[0]) > MOST_SEGMENTS or moves.sizes[0] < 2:
         return []
     kinds = get_args(Kind) if asked.listed is not None else (asked.kind,)
     joint = [noise for kind in kinds if (noise := best_line_noise(moves, epsilon, kind)) is not None]
@@ -226,23 +225,23 @@ def line_strategies(
 
 
 def _best_sums(
-    moves: LineMoves, asked: Workload, epsilon: Fraction, *, thorough: bool
+    moves: GridMoves, asked: Workload, epsilon: Fraction, *, thorough: bool
 ) -> list[tuple[str, GridCandidate]]:
     """Return the best cells of several sizes, and the best with ramps; single values alone are tried in any case."""
-    if len(set(moves.segments)) > MOST_LENGTHS or not (moves.may_enter_or_leave or moves.grid.pairs):
+    if len(set(moves.segments[0])) > MOST_LENGTHS or not (moves.pairs or moves.may_enter_or_leave):
         return []
     best: dict[str, GridCandidate] = {}
-    for one in candidates(moves.grid, asked.some(MOST_LOOKED_AT), epsilon, thorough=thorough):
+    for one in candidates(moves, asked.some(MOST_LOOKED_AT), epsilon, thorough=thorough):
         if one.weighted is not None and one.weighted.strategy.groups > 1:
             best.setdefault("ramps and cells" if any(one.weighted.strategy.ramps) else "tree", one)
     return list(best.items())
 
 
-def _of_sums(name: str, where: Where | None, moves: LineMoves, called: str, found: GridCandidate) -> Strategy:
+def _of_sums(name: str, where: Where | None, moves: GridMoves, called: str, found: GridCandidate) -> Strategy:
     assert found.weighted is not None  # noqa: S101 - sums are measured
     weighted = found.weighted
     sums = LineSums.on(name, where, weighted, moves)
-    worst = max(weighted.strategy.changes(moves.grid), key=weighted.cost_of)
+    worst = max(weighted.strategy.changes(moves), key=weighted.cost_of)
     whole = float(weighted.cost_of(worst))
     levels = [
         (group, many, float(rate * moved) / whole)
@@ -260,15 +259,15 @@ def _of_sums(name: str, where: Where | None, moves: LineMoves, called: str, foun
     )
 
 
-def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
-    far = min(moves.reach, max(moves.segments) - 1)
+def _of_noise(noise: LineNoise, counts: Linear, moves: GridMoves) -> Strategy:
+    segments, longest = moves.segments[0], max(moves.segments[0])
     whole = float(noise.loss_of(moves.reach, may_enter_or_leave=moves.may_enter_or_leave))
-    blocks = sum(-(-length // noise.block) - 1 for length in moves.segments)
+    blocks = sum(-(-length // noise.block) - 1 for length in segments)
     # shares of what the worst step costs: a move, or coming and going, which changes one cell of each size
     goes = moves.may_enter_or_leave and noise.loss_of(moves.reach, may_enter_or_leave=True) > noise.loss_of(
         moves.reach, may_enter_or_leave=False
     )
-    crossed = blocks if goes else min(-(-far // noise.block), -(-max(moves.segments) // noise.block) - 1)
+    crossed = blocks if goes else min(-(-moves.reach // noise.block), -(-longest // noise.block) - 1)
     levels = []
     if goes and noise.end_rate is not None:
         levels.append(("everybody", 1, float(noise.end_rate) / whole))
@@ -277,8 +276,8 @@ def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
         levels.append((every, blocks, float(noise.anchor_rate * crossed) / whole))
     for level, rate in enumerate(noise.cell_rates):
         size = noise.block >> level
-        if rate and (goes or size < max(moves.segments)):
-            many = sum(-(-length // size) for length in moves.segments)
+        if rate and (goes or size < longest):
+            many = sum(-(-length // size) for length in segments)
             named = "single values" if size == 1 else f"cells of {size:,} values"
             levels.append((named, many, float((1 if goes else 2) * rate) / whole))
     return Strategy(

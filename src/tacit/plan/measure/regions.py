@@ -183,10 +183,7 @@ class RegionModel:
         return found
 
 
-@lru_cache(maxsize=64)
-def model_of(region: Region) -> RegionModel:
-    """Return the algebra of a region."""
-    return RegionModel(region)
+model_of = lru_cache(maxsize=64)(RegionModel)
 
 
 def _mirrored(matrix: Floats, rows: Any, columns: Any, part: Floats) -> None:
@@ -272,10 +269,7 @@ class RegionFit:
         return np.asarray(np.concatenate(told, axis=1) - np.concatenate(own, axis=1))
 
 
-@lru_cache(maxsize=64)
-def fit_of(region: Region, variances: tuple[float, ...]) -> RegionFit:
-    """Return least squares on a region."""
-    return RegionFit(region, variances)
+fit_of = lru_cache(maxsize=64)(RegionFit)
 
 
 def _spread_out(cells: Floats, wide: int, high: int) -> Floats:

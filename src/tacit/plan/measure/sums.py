@@ -16,7 +16,7 @@ Why         Noise is independent, so costs of groups add up: the sum over groups
 Reference   Hay, Rastogi, Miklau, Suciu, Boosting the Accuracy of Differentially Private Histograms Through Consistency,
             arXiv:0904.0942, for trees of sums with least squares; Blowfish privacy, section 7, for ordered values.
 Checked by  tests/property/test_line_sums.py, tests/statistical/test_line_strategies.py,
-            tests/unit/plan/test_line_bounds.py
+            tests/unit/noise/test_variance_bounds.py
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, s
 from tacit.plan.measure.workload import Workload, rectangle_variances
 from tacit.plan.question import cell_of, columns_of, suffix
 from tacit.plan.questions.cumulative import refuse_several_rows
-from tacit.plan.sensitivity.moves import GridMoves, LineMoves, Pair
+from tacit.plan.sensitivity.moves import GridMoves, Pair
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -149,7 +149,7 @@ class LineSums(GridSums, LineEntries, LineErrors):
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
 
     >>> from tacit.plan.measure.regions import GridStrategy
-    >>> moves = LineMoves((6,), reach=5, may_enter_or_leave=False)
+    >>> moves = GridMoves.on_line((6,), reach=5, may_enter_or_leave=False)
     >>> sums = LineSums.on("age", None, Weighted(GridStrategy((1, 3)), (Fraction(1, 4), Fraction(1, 4))), moves)
     >>> exact = sums.of_counts(np.array([1, 0, 2, 5, 1, 1]))
     >>> exact.tolist(), sums.running(exact).round(9).tolist()
@@ -167,11 +167,10 @@ class LineSums(GridSums, LineEntries, LineErrors):
             raise PlanError("must leave exact counts alone", key="noise", given=str(self.noise))
 
     @classmethod
-    def on(cls, name: str, where: Where | None, weighted: Weighted, moves: LineMoves) -> LineSums:
+    def on(cls, name: str, where: Where | None, weighted: Weighted, moves: GridMoves) -> LineSums:
         """Return what a strategy measures on the line of an attribute."""
-        grid = moves.grid
-        noise = GridSums.of((name,), weighted.strategy, grid, where).noise_of(weighted)
-        return cls((name,), weighted.strategy, grid.segments, grid.has_totals, where, noise=noise)
+        noise = GridSums.of((name,), weighted.strategy, moves, where).noise_of(weighted)
+        return cls((name,), weighted.strategy, moves.segments, moves.has_totals, where, noise=noise)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -198,9 +197,9 @@ class LineSums(GridSums, LineEntries, LineErrors):
         pairs = ((reach, 0),) if reach else ()
         return self.strategy.changes(GridMoves(self.segments, pairs, may_enter_or_leave, self.has_totals))
 
-    def loss(self, moves: LineMoves) -> Fraction | float:
+    def loss(self, moves: GridMoves) -> Fraction | float:
         """Return the largest loss of the noise along edges that move people so; inf if the sums do not fit them."""
-        if moves.segments != self.segments[0] or (moves.may_enter_or_leave and self.has_totals):
+        if moves.segments != self.segments or (moves.may_enter_or_leave and self.has_totals):
             return inf
         exact = (0,) * int(self.has_totals)
         rows = self.changes(moves.reach, may_enter_or_leave=moves.may_enter_or_leave)
@@ -238,7 +237,7 @@ class LineSums(GridSums, LineEntries, LineErrors):
 
     @property
     def _moves(self) -> GridMoves:
-        return GridMoves(self.segments, (), may_enter_or_leave=not self.has_totals, has_totals=self.has_totals)
+        return GridMoves.on_line(self.segments[0], 0, may_enter_or_leave=not self.has_totals)
 
 
 @dataclass(frozen=True)

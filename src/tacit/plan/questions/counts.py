@@ -15,7 +15,6 @@ from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.error_laws import LineErrors, NoisyCells, blocks_of
-from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.measure.measured import CellCounts, ItemHolders, LineEntries, Measured, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
@@ -25,6 +24,8 @@ from tacit.plan.question import (
     cell_of,
     check_names,
     in_words,
+    labels_of_cells,
+    one_below_the_other,
     read_where,
     suffix,
 )

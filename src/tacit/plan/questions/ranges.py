@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from tacit.arrays import Ints
 from tacit.errors import PlanError
-from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.measure.workload import Workload
-from tacit.plan.question import LARGEST_RELEASE, Linear, position, position_of_end, read_where, suffix
+from tacit.plan.question import LARGEST_RELEASE, Labels, Linear, position, position_of_end, read_where, suffix
 from tacit.plan.question_keys import (
     ATTRIBUTE,
     WHERE,

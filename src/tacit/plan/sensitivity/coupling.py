@@ -34,7 +34,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from typing import Final
 
 import numpy as np
@@ -223,10 +223,7 @@ def _signature_tests(policy: Policy, facts: list[Known]) -> list[Test] | None:
                 return None
             for cell in np.ndindex(*(axis.size for axis in axes)):
                 atoms = [Test.atom(axis, Intervals.points([place])) for axis, place in zip(axes, cell, strict=True)]
-                whole = atoms[0]
-                for atom in atoms[1:]:
-                    whole = whole.joined(atom, "and")
-                tests.append(whole)
+                tests.append(reduce(lambda one, other: one.joined(other, "and"), atoms))
     return tests
 
 

@@ -302,6 +302,21 @@ class GridMoves:
     has_totals: bool
     coupled: int | None = None
 
+    @classmethod
+    def on_line(cls, segments: tuple[int, ...], reach: int, *, may_enter_or_leave: bool) -> GridMoves:
+        """Return moves that change up to `reach` running counts of a line, which is a grid of one row.
+
+        The running counts at the ends of segments are exact, unless people may enter or leave.
+        """
+        far = min(reach, max(segments) - 1)
+        pairs = ((far, 0),) if far else ()
+        return cls((segments, (1,)), pairs, may_enter_or_leave, has_totals=not may_enter_or_leave)
+
+    @property
+    def reach(self) -> int:
+        """How far people move along x."""
+        return max((dx for dx, _ in self.pairs), default=0)
+
     @property
     def sizes(self) -> Pair:
         """How many positions there are along x and along y."""
@@ -365,46 +380,18 @@ def _pairs(shape: EdgeShape, x: Axis, y: Axis) -> list[Pair]:
     return found
 
 
-@dataclass(frozen=True)
-class LineMoves:
-    """How far people move on a line, and whether they may enter or leave the count.
-
-    `segments` are the lengths of the stretches of values between exact running counts: the count at the end of each is
-    exact, unless people may enter or leave. `reach` says how many running counts the longest move changes.
-    """
-
-    segments: tuple[int, ...]
-    reach: int
-    may_enter_or_leave: bool
-
-    @property
-    def values(self) -> int:
-        """How many values the line has."""
-        return sum(self.segments)
-
-    @property
-    def grid(self) -> GridMoves:
-        """The same moves on the grid of one row that the line is."""
-        far = min(self.reach, max(self.segments) - 1)
-        pairs = ((far, 0),) if far else ()
-        return GridMoves(
-            (self.segments, (1,)),
-            pairs,
-            may_enter_or_leave=self.may_enter_or_leave,
-            has_totals=not self.may_enter_or_leave,
-        )
-
-
-def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | None:
+def line_moves(name: str, where: Where | None, policy: Policy) -> GridMoves | None:
     """Return how people move on the line of an attribute; None where knowledge couples people, or rows a person.
 
     >>> from tacit.policy.attributes import Integers
     >>> from tacit.policy.secrets import partition, within
     >>> domain = Domain({"age": Integers(0, 9)})
-    >>> line_moves("age", None, Policy(domain, within(3, "age")))
-    LineMoves(segments=(10,), reach=3, may_enter_or_leave=False)
-    >>> line_moves("age", None, Policy(domain, partition("age", width=4)))
-    LineMoves(segments=(4, 4, 2), reach=3, may_enter_or_leave=False)
+    >>> moves = line_moves("age", None, Policy(domain, within(3, "age")))
+    >>> moves.segments[0], moves.reach
+    ((10,), 3)
+    >>> moves = line_moves("age", None, Policy(domain, partition("age", width=4)))
+    >>> moves.segments[0], moves.reach
+    ((4, 4, 2), 3)
     """
     if policy.per_person > 1 or couples_people(policy):
         return None
@@ -413,7 +400,7 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
     reach = free_step(_OnLine(((name,),), where), policy).l1
     exact = None if may_enter_or_leave else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
-    return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, may_enter_or_leave)
+    return GridMoves.on_line(tuple(np.diff(ends, prepend=-1).tolist()), reach, may_enter_or_leave=may_enter_or_leave)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from tacit.errors import PlanError
-from tacit.plan.labels import Labels, labels_of_cells
-from tacit.plan.question import suffix
+from tacit.plan.question import Labels, labels_of_cells, suffix
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals

@@ -40,9 +40,9 @@ from tacit.arrays import Bools
 from tacit.errors import DataRefused
 from tacit.noise.kept_coins import Names, name_of_text, remembered, remembered_by_number, tossed
 from tacit.noise.keystream import Keystream, current_stream
-from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan, owner_in
 from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule, shown
+from tacit.plan.question import Labels
 from tacit.policy.domain import Domain
 from tacit.release.estimate.measure import check_people
 from tacit.release.results.record import ReleaseRecord, draw_record

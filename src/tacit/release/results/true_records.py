@@ -23,9 +23,8 @@ from tacit.amounts import shown as shown_amount
 from tacit.arrays import Bools, Floats
 from tacit.errors import PlanError
 from tacit.noise.kept_coins import share_kept
-from tacit.plan.labels import Labels
 from tacit.plan.plans.records import RecordsPlan
-from tacit.plan.question import check_where, read_where
+from tacit.plan.question import Labels, check_where, read_where
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.where import Test, Where
 from tacit.release.results.record import ReleaseRecord, check_level

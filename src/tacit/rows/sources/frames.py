@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.plan.labels import Labels
+from tacit.plan.question import Labels
 
 ROWS_IN_A_GROUP: Final = 2**18  # of a file that is written bit by bit; larger ones cost more memory than they save
 
