@@ -293,7 +293,7 @@ class TwoSided:
     Both are always drawn: the time then does not tell how many fell on which side.
     """
 
-    def __init__(self, side: LazyTable, right: TabledDraws, left: TabledDraws) -> None:
+    def __init__(self, side: LazyTable, right: TabledDraws | TwoSided, left: TabledDraws | TwoSided) -> None:
         self._side, self._right, self._left = side, right, left
 
     def draw(self, stream: Keystream, count: int) -> Ints:
@@ -326,11 +326,7 @@ def two_scale_sampler(right: Fraction, left: Fraction) -> TabledDraws | TwoSided
         return TabledDraws(_signed_table(p_left, q_top, q_top if left else 0), lower, signed=left != 0)
     side = LazyTable([p_left >> GUARD_BITS], first=-1)
     zero = Fraction(0)
-    sides = [two_scale_sampler(scale, zero) for scale in (right, left)]
-    if not all(isinstance(one, TabledDraws) for one in sides):
-        message = "a one-sided law has one table of leading digits"
-        raise AssertionError(message)
-    return TwoSided(side, sides[0], sides[1])  # type: ignore[arg-type]
+    return TwoSided(side, two_scale_sampler(right, zero), two_scale_sampler(left, zero))
 
 
 def chunks(count: int, size: int = CHUNK) -> Iterator[slice]:

@@ -157,16 +157,19 @@ def _smoothing(parts: tuple[Term, ...]) -> tuple[float, float]:
     return 1 - SMOOTHED, math.sqrt(-math.log(SMOOTHED) / 6 * sum(many * weight**2 for _, weight, many in parts))
 
 
+def _cube_of(parts: tuple[Term, ...]) -> Cube | None:
+    return next((law for law, _, _ in parts if isinstance(law, Cube)), None)
+
+
 def _is_smoothed(parts: tuple[Term, ...]) -> bool:
     """Return whether radii of a cube are rounded up where that is not outwards by itself."""
-    cube = next((law for law, _, _ in parts if isinstance(law, Cube)), None)
+    cube = _cube_of(parts)
     if cube is None or max(weights := [abs(weight) for _, weight, _ in parts]) == min(weights):
         return False
     return _radii(cube)[-1][0] - _radii(cube)[0][0] >= len(_radii(cube))  # some radii are missing
 
 
 def _characteristic(parts: tuple[Term, ...], frequency: Floats) -> Complexes:
-    cubes = [part for part in parts if isinstance(part[0], Cube)]
     total = np.zeros(len(frequency), dtype=np.complex128)
     for law, weight, many in parts:
         if isinstance(law, TwoScale) and law.right == law.left:
@@ -181,14 +184,14 @@ def _characteristic(parts: tuple[Term, ...], frequency: Floats) -> Complexes:
         elif not isinstance(law, Cube):
             raise TypeError(law)
     out = np.exp(total)
-    if cubes:
-        law = cubes[0][0]
-        assert isinstance(law, Cube)  # noqa: S101 - chosen above
+    cube = _cube_of(parts)
+    if cube is not None:
         mixed = np.zeros(len(frequency))
         smoothed = _is_smoothed(parts)
-        for radius, share in _radii(law):
+        of_cube = [(weight, many) for law, weight, many in parts if isinstance(law, Cube)]
+        for radius, share in _radii(cube):
             known = np.full(len(frequency), share)
-            for _, weight, many in cubes:
+            for weight, many in of_cube:
                 at = weight * frequency
                 known *= (np.sinc((2 * radius + 1) * at / (2 * math.pi)) if smoothed else _uniform(radius, at)) ** many
             mixed += known
@@ -253,9 +256,9 @@ def _chernoff(parts: tuple[Term, ...], rare: float, sign: float) -> float:
 
 def _exceeded(parts: tuple[Term, ...], need: float, sign: float) -> float:
     """Return the same for a probability of exp(-need)."""
-    if any(isinstance(law, Cube) for law, _, _ in parts):
+    cube = _cube_of(parts)
+    if cube is not None:
         # given the radius a sum of uniform draws: Hoeffding's bound, at a radius that is hardly ever exceeded
-        cube = next(law for law, _, _ in parts if isinstance(law, Cube))
         radius = cube.radius().highest() if need > -math.log(2 * _TAIL) else _radii(cube)[-1][0]
         wide = math.sqrt(2 * (need + 1) * sum(many * weight**2 for _, weight, many in parts))
         return sign * radius * min(wide, sum(many * abs(weight) for _, weight, many in parts))

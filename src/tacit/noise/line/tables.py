@@ -1,9 +1,9 @@
 """Tables that noise on a line is drawn with, made so that rounding and cut tails stay within what is paid for.
 
-Guarantee   The law drawn with these tables, `line_draws`, is exp(-g(z)) times a factor. Along a step that the stated
-            rates charge with d, g and the factor together change by at most d, unless some number stands at the end of
-            its table, or of its box, which has a probability below 2^-151 in each of the two worlds.
-Assumes     Rates are positive doubles; draws are exact for the doubles in the tables (`line_splits`).
+Guarantee   The law drawn with these tables (`noise/line/draws.py`) is exp(-g(z)) times a factor. Along a step that the
+            stated rates charge with d, g and the factor together change by at most d, unless some number stands at the
+            end of its table, or of its box, which has a probability below 2^-151 in each of the two worlds.
+Assumes     Rates are positive doubles; draws are exact for the doubles in the tables.
 Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a share 2^-16 of d may go to the factor.
             Write T for tables, N(s) for the sum over x of what a draw given s is proportional to. A draw of all z
             multiplies T_phi(z_k) T_0(z_k - z_(k-1)) / N_k(z_(k-1)) over the anchors and T(x) T(s-x) / N(s) over the
@@ -14,15 +14,14 @@ Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a sha
             changes a number of unit cells changes at most as many cells on each level: the sum over levels of 2 eta_l
             must stay below 2^-17 of the rate of a unit cell. An anchor's 2 eta must stay below 2^-17 of its own rate,
             or of an even share of a unit cell's. Both are checked when tables are made, from bounds on every operation
-            (`line_messages`). Far from the end all anchors have the same message, as soon as the next one differs by
-            less than half of that in slope: then rho is the ratio of the two.
+            (`noise/line/messages.py`). Far from the end all anchors have the same message, as soon as the next one
+            differs by less than half of that in slope: then rho is the ratio of the two.
             Tails: all factors are even and log-concave, and so are all marginals; P(|x| = reach) is at most
             2 p(reach) / sum p for the message p of the place, because what the rest of the line adds falls with |x|.
             The sum over all places is kept below 2^-152; likewise for leaving a box inside of a table. Entries that
             are zero as doubles are left out: one step multiplies by exp(-`_STEEPEST`) at least, so the last that stays
-            is far below that. N_(l+1)(s)
-            misses what lies beyond the next table: that share, largest at the end of the box, is below 2^-53 and
-            counted in eta.
+            is far below that. N_(l+1)(s) misses what lies beyond the next table: that share, largest at the end of the
+            box, is below 2^-53 and counted in eta.
 Reference   Pearl, Probabilistic Reasoning in Intelligent Systems (1988), chapter 4, for messages on trees.
 Checked by  tests/unit/noise/test_line_draws.py, tests/property/test_line_noise.py.
 """

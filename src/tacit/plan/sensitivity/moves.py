@@ -68,6 +68,13 @@ def changes_who_counts(where: Where | None, policy: Policy) -> bool:
     return free_step(everybody(where), policy).l1 > 0
 
 
+def _may_change_who_counts(where: Where | None, policy: Policy) -> bool:
+    """Say the same, also where others may have to make up for what somebody changes."""
+    if policy.absences or where is None:
+        return bool(policy.absences)
+    return couples_people(policy) or changes_who_counts(where, policy)
+
+
 def directions(query: CellTables, policy: Policy) -> tuple[Bools, Bools] | None:
     """Return which cells can fall and which can rise, or None where all can do both (or nobody looked)."""
     domain = policy.domain
@@ -187,11 +194,9 @@ def exact_groups(query: CellTables, policy: Policy) -> list[Ints] | None:
     changes whether somebody is picked. Labels are products: those of the first axis, within each those of the second,
     and so on.
     """
-    if query.is_items(policy.domain) or policy.absences:
+    if query.is_items(policy.domain) or _may_change_who_counts(query.where, policy):
         return None
     coupled = couples_people(policy)
-    if query.where is not None and (coupled or changes_who_counts(query.where, policy)):
-        return None
     found = []
     for names in query.sets:
         known = _known_exactly(policy, names) if coupled else []
@@ -253,23 +258,21 @@ def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDAr
 
     None where there is none, as where some edge changes whether `where` picks somebody.
     """
-    if policy.absences:
-        return None
-    coupled = couples_people(policy)
-    if where is not None and (coupled or changes_who_counts(where, policy)):
+    if _may_change_who_counts(where, policy):
         return None
     axis = policy.domain.axes_of(name)[0]
-    exact = np.zeros(axis.size, dtype=np.bool_)
-    exact[-1] = True
-    if not coupled:
-        labels = axis_labels(policy, axis)
-        if not labels.any():
-            return exact  # one label: people may move from end to end
-        # a count is exact if every label lies entirely at or below it, or entirely above it
-        last = np.zeros(int(labels.max()) + 1, dtype=np.int64)
-        np.maximum.at(last, labels, np.arange(axis.size))
-        exact |= np.maximum.accumulate(last[labels]) == np.arange(axis.size)
-    return exact
+    labels = np.zeros(axis.size, dtype=np.int64) if couples_people(policy) else axis_labels(policy, axis)
+    # a count is exact if every label lies entirely at or below it, or entirely above it
+    return _are_ends(labels)
+
+
+def _are_ends(labels: Ints) -> Bools:
+    """Return behind which positions no label of a position up to there is met again: always the last one."""
+    if not labels.any():  # one label: people may move from end to end
+        return np.asarray(np.arange(len(labels)) == len(labels) - 1)
+    last = np.zeros(int(labels.max()) + 1, dtype=np.int64)
+    np.maximum.at(last, labels, np.arange(len(labels)))
+    return np.asarray(np.maximum.accumulate(last[labels]) == np.arange(len(labels)))
 
 
 def _known_exactly(policy: Policy, names: Sequence[str]) -> list[str]:
@@ -360,10 +363,7 @@ def _segments(groups: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def _stretches(labels: Ints) -> tuple[int, ...]:
     """Return the lengths of the shortest stretches such that no label is in two of them."""
-    last = np.zeros(int(labels.max()) + 1, dtype=np.int64)
-    np.maximum.at(last, labels, np.arange(len(labels)))
-    ends = np.flatnonzero(np.maximum.accumulate(last[labels]) == np.arange(len(labels)))
-    return tuple(int(length) for length in np.diff(ends, prepend=-1))
+    return tuple(np.diff(np.flatnonzero(_are_ends(labels)), prepend=-1).tolist())
 
 
 def _pairs(shape: EdgeShape, x: Axis, y: Axis) -> list[Pair]:
