@@ -20,7 +20,7 @@ from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.counts import batches, one_pass
-from tacit.rows.counts.counting import CompiledTally
+from tacit.rows.counts.engine_tables import EngineTables
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.source import Opened
 
@@ -89,8 +89,8 @@ SOURCES: dict[str, Source] = {name: made for name, made in ENGINES.items() if na
 
 
 def alone(rows: Any) -> list[list[Any]]:
-    """Ask for each tally by itself, and let the engine group."""
-    rows._pass.can_count = lambda _: False
+    """Ask for each tally by itself, and let DuckDB group as Spark does."""
+    rows._counter = EngineTables(rows._opened)
     return [rows.tally([tally])[0].tolist() for tally in TALLIES]
 
 
@@ -117,30 +117,6 @@ def test_one_pass_gives_what_an_engine_groups(source: str, owners: int, tmp_path
     assert [found.tolist() for found in rows.tally(TALLIES[::-1])][::-1] == expected  # also of what was kept
 
 
-# every engine with the fewest and the most options; those between on the one that all but Polars and Spark end in
-QUICK_OWNERS = (0, len(OWNERS) - 1)
-
-
-@pytest.mark.one_in(8)
-@pytest.mark.parametrize(
-    ("source", "owners"),
-    [
-        pytest.param(
-            source,
-            owners,
-            marks=[] if source == "duckdb" or owners in QUICK_OWNERS else pytest.mark.slow,
-            id=f"{source}-{owner_names(owners)}",
-        )
-        for source in SOURCES
-        for owners in range(len(OWNERS))
-        if source != "polars"
-    ],
-)
-def test_every_engine_groups_alike(source: str, owners: int, tmp_path: Path) -> None:
-    rows = open_rows(SOURCES[source](table(), tmp_path), DOMAIN, **OWNERS[owners])
-    assert alone(rows) == grouped_by_polars(owners)
-
-
 def own_connection(rows: pa.Table, _: Path) -> Any:
     """A DuckDB of the user's, with a column that Arrow does not hold as DuckDB does."""
     connection = duckdb.connect()
@@ -154,14 +130,14 @@ def own_connection(rows: pa.Table, _: Path) -> Any:
     "options", [*OWNERS[::2], {"person": "who", "per_person": 9}], ids=lambda one: "-".join(one) or "rows"
 )
 @pytest.mark.parametrize("source", [*SOURCES, "own connection"])
-def test_the_engine_groups_several_tables_in_one_go(
+def test_several_tables_in_one_go_are_those_of_each(
     source: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = (SOURCES | {"own connection": own_connection})[source](table(), tmp_path)
     rows: Any = open_rows(made, DOMAIN, **options)
-    rows._pass.can_count = lambda _: False
     tallies = [*TALLIES[1:4], TALLIES[7]]
-    expected = [rows.tally([tally])[0].tolist() for tally in tallies]
+    grouped: Any = open_rows(pl.DataFrame(table()), DOMAIN, **options)
+    expected = [alone(grouped)[number] for number in (1, 2, 3, 7)]
     # the tables of a relation are those of its own connection, and DuckDB's default one knows none of them
     monkeypatch.delattr(duckdb, "sql")
     assert [found.tolist() for found in rows.tally(tallies)] == expected
@@ -185,7 +161,7 @@ def test_what_does_not_fit_into_memory_is_not_kept(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(one_pass, "KEPT", 1)
     rows = open_rows(table(), DOMAIN)
     first = rows.tally(TALLIES)
-    assert rows._pass._kept is None  # type: ignore[attr-defined]
+    assert rows._counter._kept is None  # type: ignore[attr-defined]
     assert [one.tolist() for one in rows.tally(TALLIES)] == [one.tolist() for one in first]
 
 
@@ -209,9 +185,6 @@ def test_sums_of_large_numbers_are_exact_to_the_last_digit(source: str, high: in
     given = pa.table({"n": numbers, "ill": [True, False] * 6})
     rows: Any = open_rows(SOURCES[source](given, tmp_path), Domain({"n": Integers(0, high), "ill": Flag()}))
     asked: list[Tally] = [CellSums("n"), CellSums("n", ("ill",))]
-    assert all(
-        rows._pass.can_count(need) for need in [CompiledTally((), added="n"), CompiledTally(("ill",), added="n")]
-    )
     whole, by_ill = rows.tally(asked)
     assert whole.tolist() == sum(numbers)
     assert by_ill.tolist() == [sum(numbers[1::2]), sum(numbers[::2])]

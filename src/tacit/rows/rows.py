@@ -8,9 +8,9 @@ Guarantee   Only counts and totals leave the engine (and, for what shows records
 Assumes     A source has the same rows each time it is read (`rows/sources/source.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
             queries see the same people. `rows/counts/row_choice.py` defines which of a person's rows count; after that,
-            a person counts once in each cell, and every kept row in a total. Tables are counted in one pass over
-            batches of rows (`rows/counts/one_pass.py`) or by the engine (`rows/counts/engine_tables.py`), and it does
-            not matter by which.
+            a person counts once in each cell, and every kept row in a total. All tables are counted in one pass over
+            batches of rows (`rows/counts/one_pass.py`); Spark, whose rows are elsewhere, groups them itself
+            (`rows/counts/engine_tables.py`).
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
             tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/rows/test_rows.py,
             tests/unit/rows/test_rows_canary.py.
@@ -19,7 +19,6 @@ Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,11 +28,9 @@ from tacit.errors import DataRefused, InternalError, sealed
 from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies, asked_of, items_of, numbers_of, where_of
-from tacit.rows.counts.dry_run import rehearse
-from tacit.rows.counts.engine_tables import EngineTables
+from tacit.rows.counts.counting import JOINT, CountedTallies, asked_of, numbers_of, where_of
+from tacit.rows.counts.dry_run import counter_of, rehearse
 from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
-from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.counts.records import Work, asked_records, worked_on
 from tacit.rows.guard import closed
 from tacit.rows.sources.engine import MakeFrame, unreadable
@@ -99,17 +96,13 @@ def open_rows(
 
 
 class _EngineRows:
-    """Rows in an engine: counted in batches of them or grouped there, and decoded here."""
+    """Rows in an engine."""
 
     def __init__(self, found: Opened, columns: NamedColumns) -> None:
         self._opened, self._columns, self._domain = found, columns, found.domain
         self.kind = found.engine.kind
-        self._pass = OnePass(found)
-        rehearse(found, self._pass)
-
-    @cached_property
-    def _tables(self) -> EngineTables:
-        return EngineTables(self._opened)
+        self._counter = counter_of(found)
+        rehearse(found, self._counter)
 
     def __repr__(self) -> str:
         return f"Rows({self.kind})"
@@ -138,50 +131,26 @@ class _EngineRows:
         return int(found[()])
 
     def _tallied(self, asked: Sequence[tuple[Tally, Test | None]]) -> list[npt.NDArray[Any]]:
-        found: list[npt.NDArray[Any] | None] = [None] * len(asked)
-        tables: dict[int, CompiledTally] = {}
-        for number, (tally, where) in enumerate(asked):
-            if isinstance(tally, ItemHolders):
-                items_of(self._domain, tally.name)
-                continue
-            tables[number] = asked_of(tally, where, self._domain)
-        for number, (tally, where) in enumerate(asked):
-            if isinstance(tally, ItemHolders):
-                found[number] = self._tables.held_items(tally.name, where)
-        for (number, one), table in zip(tables.items(), self._tabled(list(tables.values())), strict=True):
-            added = None if one.added is None else numbers_of(self._domain, one.added)
-            if added is not None:
-                first, spacing = added
-                table = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
-            found[number] = table
-        return [one for one in found if one is not None]
-
-    def _tabled(self, asked: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
-        """Return the counts of people, or sums of positions with their counts, for each table."""
-        if not asked:
-            return []
+        compiled = [asked_of(tally, where, self._domain) for tally, where in asked]
         # over few rows a large joint table costs more than it saves
         rows = self._opened.engine.rows
         most = JOINT if rows is None else min(JOINT, max(rows // 4, 2**10))
-        plan = CountedTallies(asked, self._domain, joint_is_safe=self._opened.per_person == 1, most=most)
-        here = [number for number, need in enumerate(plan.needs) if self._pass.can_count(need)]
-        found: list[Any] = [None] * len(plan.needs)
-        if here:
+        plan = CountedTallies(compiled, self._domain, joint_is_safe=self._opened.per_person == 1, most=most)
 
-            def read() -> list[npt.NDArray[Any]] | None:
-                self._opened.check()
-                tables = self._pass.counted([plan.needs[number] for number in here])
-                self._opened.check()  # else columns may have moved while they were read
-                return tables
+        def read() -> list[npt.NDArray[Any]]:
+            self._opened.check()
+            tables = self._counter.counted(plan.needs)
+            self._opened.check()  # else columns may have moved while they were read
+            return tables
 
-            tables = closed(read, unreadable())
-            for number, table in zip(here, tables, strict=True) if tables is not None else ():
-                found[number] = table
-        left = [number for number, one in enumerate(found) if one is None]
-        if left:
-            for number, table in zip(left, self._tables.counted([plan.needs[number] for number in left]), strict=True):
-                found[number] = table
-        return closed(lambda: plan.tallies(found), InternalError("counting rows"))
+        found = closed(read, unreadable()) if asked else []
+        tables = closed(lambda: plan.tallies(found), InternalError("counting rows"))
+        for number, one in enumerate(compiled):
+            if one.added is not None:
+                first, spacing = numbers_of(self._domain, one.added)
+                table = tables[number]
+                tables[number] = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
+        return tables
 
     def check_naming(self, key: Sequence[str]) -> None:
         """Refuse columns that are not there, or hold no names; and rows whose columns are no longer those found."""

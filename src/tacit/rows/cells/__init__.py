@@ -7,7 +7,6 @@ In reading order:
     dates           the UTC day that a cell is, and its week, month, quarter or year
     category_cells  how categories are read
     kinds           how each kind of attribute is read, and which cells are unexpected: one line for a kind
-    item_lists      how lists of items are read: each row by itself
     dialect         what an engine's own expressions must say of cells
     encoder         the positions of a batch: each distinct cell is looked at once
     object_cells    cells that are Python objects

@@ -41,7 +41,7 @@ _MOST_KNOWN: Final = 2**16
 
 def smallest(size: int) -> np.dtype[Any]:
     """Return the smallest type that holds the positions of an attribute, and its size."""
-    return np.dtype(np.min_scalar_type(size)) if size < 2**32 else np.dtype(np.int64)
+    return np.dtype(np.min_scalar_type(size)) if size < 2**32 or size == 2**63 else np.dtype(np.int64)
 
 
 class Encoder:
@@ -118,7 +118,7 @@ class _Evaluator:
             keys = [found.column(name) for name in named]
             places = closed(partial(code.decode, keys), InternalError("counting rows"))
             of_rows = np.full(rows, size, dtype=smallest(size))
-            of_rows[row] = np.where(places < 0, size, places)
+            of_rows[row[places >= 0]] = places[places >= 0]
             positions.append(of_rows)
         return positions
 

@@ -7,8 +7,8 @@ In reading order:
     row_choice     which rows of a person count
     chosen_rows    the same, for batches of sorted rows
     one_pass       everything that a job counts, in one pass over batches of rows
-    lines          the lines that an engine counts, one for each row or for each row of a person
-    engine_tables  tables that the engine itself counts
+    lines          the lines that Spark counts, one for each row or for each row of a person
+    engine_tables  tables that Spark counts
     dry_run        counting no rows of the same types, before any charge
     records        the positions of every row, for what shows records
     item_counts    rows of which only the counts per item exist

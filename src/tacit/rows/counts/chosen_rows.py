@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -27,6 +27,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined, shared
+from tacit.rows.counts.counting import changes
 from tacit.rows.counts.row_choice import KEY, Order, Places, WordLayout, row_keys, whole_keys, with_person_keys
 from tacit.rows.sources.duckdb_sql import DUCKDB
 from tacit.rows.sources.engine import PERSON
@@ -35,21 +36,30 @@ _LONG: Final = 63  # bits of a whole number that is not below 0
 HASH: Final = "hash(u)"
 
 
-class ChosenRows:
-    """How the rows that count are chosen, so many of each person."""
+class People(NamedTuple):
+    """The rows of some people: the whole numbers of each, "at" for where it stands in its batch, and the first ones."""
 
-    def __init__(self, layout: WordLayout, person: DataColumn, order: Order | None, many: int, looker: Any) -> None:
+    columns: dict[str, Places]
+    begins: npt.NDArray[np.bool_]
+
+
+class ChosenRows:
+    """How the rows that count are chosen, so many of each person; `reads`: whether anything is read from them."""
+
+    def __init__(
+        self, layout: WordLayout, person: DataColumn, order: Order | None, many: int, looker: Any, *, reads: bool
+    ) -> None:
         self._layout, self._person, self._order, self._many = layout, person, order, many
         # one number is sorted several times faster than two
-        self._is_one = sum(layout.bits.values()) <= _LONG
-        self._names = ["w"] if self._is_one else layout.words
+        self._is_one = 0 < sum(layout.bits.values()) <= _LONG
+        self._names = [] if not reads else ["w"] if self._is_one else layout.words
         self._looker = looker
         self._lock = threading.Lock()
 
     def packed(self, words: Mapping[str, Places]) -> dict[str, Places]:
         """Put the words of rows together, as far as they fit into one number."""
-        if not self._is_one:
-            return dict(words)
+        if not self._is_one or not self._names:
+            return dict(words) if self._names else {}
         one = words[self._layout.words[0]]
         for word in self._layout.words[1:]:
             one = one << self._layout.bits[word] | words[word]
@@ -66,8 +76,8 @@ class ChosenRows:
 
     # ------------------------------------------------------------------ rows of a person, together
 
-    def sorted(self, relation: Any) -> Any:
-        """Sort the rows of a relation of DuckDB: "u", what they are ordered by, and their words."""
+    def sorted(self, relation: Any, more: Sequence[str]) -> Any:
+        """Sort the rows of a relation of DuckDB: "u", what they are ordered by, their words, and `more` columns."""
         person, by = [f"{HASH} AS h", PERSON], ["h"]
         if self._person.reading == "whole":
             person = ["CAST(u AS BIGINT) AS h"]
@@ -78,26 +88,25 @@ class ChosenRows:
             relation = nw.to_native(self._order.added(ordered))
             turn = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(self._order.names)})"
             person, by = [*person, f"{turn} AS turn"], ["h", "turn"]
-        columns = ", ".join([*person, *self._names])
+        columns = ", ".join([*person, *self._names, *more])
         return relation.query("r", f"SELECT {columns} FROM r ORDER BY {', '.join([*by, *self._names])}")  # noqa: S608
 
     # ------------------------------------------------------------------ those that count
 
-    def chosen(self, batch: Batch) -> tuple[list[tuple[dict[str, Places], npt.NDArray[np.bool_] | None]], int]:
-        """Return the words of the rows that count, the first of each person, the second and so on, and the people.
-
-        Where some have no such row it is said who has one, and what stands there for others is a row of somebody.
-        """
-        columns, begins = self._people(batch)
+    def chosen(self, batch: Batch, people: People) -> tuple[dict[str, Places], npt.NDArray[Any] | None]:
+        """Return the words of the rows that count, and the number of the person who has each (None: all have one)."""
+        columns, begins = people
+        if not self._names:
+            return {}, None
         starts = np.flatnonzero(begins)
         many = np.diff(starts, append=batch.rows)
         words = self._unpacked(columns)
         places = np.arange(batch.rows)
         if (more := many > self._many).any():
-            turns = begins | _changes(columns["turn"]) if "turn" in columns else begins
+            turns = begins | changes(columns["turn"]) if "turn" in columns else begins
             alike = turns.copy()
             for word in self._layout.public:
-                alike |= _changes(words[word])
+                alike |= changes(words[word])
             rows = np.flatnonzero(np.repeat(more, many))
             numbers = (places - np.maximum.accumulate(np.where(alike, places, 0)) + 1)[rows]
             public = [(words[word][rows], self._layout.bits[word]) for word in self._layout.public]
@@ -108,11 +117,11 @@ class ChosenRows:
                 keys = whole_keys(columns["h"][first])
             keys = row_keys(np.repeat(keys, many[more]), public, numbers)
             places[rows] = rows[np.argsort(np.cumsum(turns)[rows] << KEY | keys, kind="stable")]
-        found: list[tuple[dict[str, Places], npt.NDArray[np.bool_] | None]] = []
-        for record in range(self._many):
-            at = places[np.minimum(starts + record, batch.rows - 1)]
-            found.append(({word: cells[at] for word, cells in words.items()}, many > record if record else None))
-        return found, len(starts)
+        if self._many == 1:
+            return {word: cells[places[starts]] for word, cells in words.items()}, None
+        kept = places[np.arange(batch.rows) - np.repeat(starts, many) < self._many]
+        who = np.repeat(np.arange(len(starts), dtype=np.int32), np.minimum(many, self._many))
+        return {word: cells[kept] for word, cells in words.items()}, who
 
     def person_keys(self, persons: pa.Array) -> Places:
         """Return the keys of persons; every one carries the number of the person who was asked for."""
@@ -124,15 +133,15 @@ class ChosenRows:
         keys[found["at"].to_numpy()] = found["key"].to_numpy()
         return keys
 
-    def _people(self, batch: Batch) -> tuple[dict[str, Places], npt.NDArray[np.bool_]]:
-        """Return the whole numbers of rows, "at" for where a row stands in the batch, and where people begin."""
+    def people(self, batch: Batch) -> People:
+        """Return the rows of a batch, person after person."""
         columns = {
             name: batch.columns[name].to_numpy() for name in ("h", "turn", *self._names) if name in batch.columns
         }
         columns["at"] = np.arange(batch.rows)
-        begins = _changes(columns["h"])
+        begins = changes(columns["h"])
         if PERSON not in batch.columns:
-            return columns, begins
+            return People(columns, begins)
         same = batch.columns.get("same", batch.columns[PERSON])
         others = pc.not_equal(same[1:], same[:-1]).to_numpy(zero_copy_only=False)
         if (others > begins[1:]).any():  # two persons with one hash
@@ -140,15 +149,8 @@ class ChosenRows:
             by = [columns[name] for name in ("h", "who", "turn", *self._names) if name in columns]
             order = np.lexsort(by[::-1])
             columns = {name: cells[order] for name, cells in columns.items()}
-            begins |= _changes(columns["who"])
-        return columns, begins
-
-
-def _changes(cells: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Say which cells differ from those before them; the first does."""
-    found = np.ones(len(cells), dtype=np.bool_)
-    np.not_equal(cells[1:], cells[:-1], out=found[1:])
-    return found
+            begins |= changes(columns["who"])
+        return People(columns, begins)
 
 
 def whole_people(stream: Sequence[Piece]) -> list[Piece]:

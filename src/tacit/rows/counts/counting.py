@@ -14,14 +14,14 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Bools, Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.measured import CellCounts, CellSums, Tally
+from tacit.plan.measure.measured import CellSums, ItemHolders, Tally
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -37,8 +37,11 @@ def where_of(tally: Tally, domain: Domain) -> Test | None:
     return None if tally.where is None else tally.where.compile(domain)
 
 
-def asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> CompiledTally:
+def asked_of(tally: Tally, where: Test | None, domain: Domain) -> CompiledTally:
     """Return what a tally asks for, or refuse what is no table."""
+    if isinstance(tally, ItemHolders):
+        items_of(domain, tally.name)
+        return CompiledTally((), where, items=tally.name)
     if isinstance(tally, CellSums) and domain.attribute(tally.name, key="total").unit is None:
         raise no_total(tally.name)
     names = tally.by if isinstance(tally, CellSums) else tally.names
@@ -76,32 +79,33 @@ def no_total(name: str) -> PlanError:
 
 JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
 _BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows
-MOST_BINS: Final = 2**27  # cells that are counted in memory here
+_FEW: Final = 8  # rows of a person that are compared with each other; more are sorted
 HALF: Final = 2**31  # numbers are added up in two halves, so that no sum of 64 bits overflows
 
 
 @dataclass(frozen=True)
 class CompiledTally:
-    """A tally with its predicate compiled: people in the cells of `names`, or the positions of `added` summed there."""
+    """A tally with its predicate compiled.
+
+    It asks for the people in the cells of `names`, for the positions of `added` summed there, or for the people who
+    have each of the `items` of a set.
+    """
 
     names: tuple[str, ...]
     where: Test | None = None
     added: str | None = None
+    items: str | None = None
 
-    def attributes(self, domain: Domain) -> frozenset[str]:
-        """Return the attributes that are needed, those of the predicate included."""
-        own = frozenset(self.names if self.added is None else (*self.names, self.added))
-        if self.where is None:
-            return own
-        axes = {axis.name for axis, _ in self.where.atoms}
-        return own | {name for name in domain for axis in domain.axes_of(name) if axis.name in axes}
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The attributes and sets of items that are looked at, those of the predicate included."""
+        asked = () if self.where is None else (axis.attribute for axis, _ in self.where.atoms)
+        return frozenset([*self.names, *asked, *(one for one in (self.added, self.items) if one is not None)])
 
-    def is_about_cells(self, domain: Domain) -> bool:
-        """Say whether the predicate asks for nothing but attributes with one position a row: for no item of a set."""
-        if self.where is None:
-            return True
-        axes = {axis.name for name in domain for axis in domain.axes_of(name)}
-        return all(axis.name in axes for axis, _ in self.where.atoms)
+    @property
+    def is_about_cells(self) -> bool:
+        """Whether nothing is asked for but attributes with one position a row: no item of a set."""
+        return self.items is None and (self.where is None or all(axis.item is None for axis, _ in self.where.atoms))
 
 
 class CountedTallies:
@@ -116,12 +120,12 @@ class CountedTallies:
         self._joints: list[frozenset[str]] = []  # attributes of the joint tables, which are the first needs
         self._from: list[tuple[bool, int]] = []  # of each tally: whether it comes from a joint table, and which need
         own: list[CompiledTally] = []
-        whole = {one: self._cells(one.attributes(domain)) for one in asked}
+        whole = {one: self._cells(one.attributes) for one in asked}
         placed: dict[CompiledTally, tuple[bool, int]] = {}
         for one in sorted(whole, key=lambda one: whole[one], reverse=True):
             is_table = one.where is None and one.added is None
-            if joint_is_safe and one.is_about_cells(domain) and (is_table or whole[one] <= most):
-                placed[one] = (True, self._place(one.attributes(domain), most))
+            if joint_is_safe and one.is_about_cells and (is_table or whole[one] <= most):
+                placed[one] = (True, self._place(one.attributes, most))
             else:
                 placed[one] = (False, len(own))
                 own.append(one)
@@ -181,10 +185,17 @@ def on_axis(axis: Axis, domain: Domain, positions: npt.NDArray[Any]) -> npt.NDAr
     return positions if len(parts) == 1 else np.asarray(positions // inner % axis.size)
 
 
-def holds_at(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Bools:
-    """Say for positions of attributes whether a predicate holds; the size of an attribute is in no set."""
+def holds_at(
+    where: Test, domain: Domain, codes: Callable[[str], Any], has: Callable[[str, int], Bools] | None = None
+) -> Bools:
+    """Say for positions of attributes whether a predicate holds; the size of an attribute is in no set.
+
+    `has` says who has an item of a set.
+    """
 
     def holds(axis: Axis, wanted: Intervals) -> Bools:
+        if axis.item is not None and has is not None:
+            return np.where(has(axis.attribute, axis.item), 1 in wanted, 0 in wanted)
         places = on_axis(axis, domain, np.asarray(codes(axis.attribute), dtype=np.int64))
         if axis.size > 2**16:
             return wanted.marks(places.reshape(-1)).reshape(places.shape)
@@ -210,13 +221,56 @@ def _dot(table: Ints, numbers: Ints) -> Any:
     return table.astype(object) @ numbers.astype(object)
 
 
+class Records(NamedTuple):
+    """Rows that count: their positions, how many there are, and who has which items of a set.
+
+    `who` is the number of each row's person, if a person may have several: rows of one stand together. Of each set
+    there are the rows (then one for each person) that have an item, and which one, each pair once.
+    """
+
+    codes: Mapping[str, Codes]
+    rows: int
+    who: npt.NDArray[Any] | None = None
+    items: Mapping[str, tuple[Ints, Ints]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        arrays = [*self.codes.values(), *(one for pair in self.items.values() for one in pair)]
+        return sum(one.nbytes for one in arrays) + (0 if self.who is None else self.who.nbytes)
+
+
+def changes(cells: npt.NDArray[Any]) -> Bools:
+    """Say which cells differ from those before them; the first does."""
+    found = np.ones(len(cells), dtype=np.bool_)
+    np.not_equal(cells[1:], cells[:-1], out=found[1:])
+    return found
+
+
+def repeated(who: npt.NDArray[Any], cells: npt.NDArray[Any]) -> Bools:
+    """Say which cells a person has had in an earlier row; the rows of a person stand together."""
+    found = np.zeros(len(who), dtype=np.bool_)
+    longest = int(np.diff(np.flatnonzero(changes(who)), append=len(who)).max(initial=0))
+    if longest > _FEW:
+        pairs = who.astype(np.int64) * (int(cells.max()) + 1) + cells
+        order = np.argsort(pairs, kind="stable")
+        found[order] = ~changes(pairs[order])
+    else:
+        for back in range(1, longest):
+            found[back:] |= (who[back:] == who[:-back]) & (cells[back:] == cells[:-back])
+    return found
+
+
 class Bins:
     """What has been counted so far for some needs. Batches may come from several threads, in any order."""
 
     def __init__(self, needs: Sequence[CompiledTally], domain: Domain) -> None:
         self._domain, self._needs = domain, needs
-        self._sizes = {name: domain[name].size for name in domain}
-        self._shapes = [tuple(self._sizes[name] for name in need.names) for need in needs]
+        self._sizes = {name: domain[name].size for name in domain if not domain[name].is_set}
+        self._shapes = [
+            tuple(self._sizes[name] for name in need.names) if need.items is None else (domain[need.items].cells,)
+            for need in needs
+        ]
         self._counts = [np.zeros(math.prod(shape), dtype=np.int64) for shape in self._shapes]
         self._sums: list[npt.NDArray[Any]] = [
             np.zeros(0 if need.added is None else len(counts), dtype=object)
@@ -224,29 +278,29 @@ class Bins:
         ]
         self._lock = threading.Lock()
 
-    def add_people(self, records: Sequence[tuple[Mapping[str, Codes], Bools | None]], people: int) -> None:
-        """Count people by their records: the first of each person, the second, .. and who has one (None: everybody).
+    def add(self, records: Records) -> None:
+        """Count people by their records: once in each cell, and each record in a sum."""
 
-        A person counts once in each cell, and each record of hers counts in a sum.
-        """
+        def has(name: str, item: int) -> Bools:
+            rows, items = records.items[name]
+            found = np.zeros(records.rows, dtype=np.bool_)
+            found[rows[items == item]] = True
+            return found
+
         for number, need in enumerate(self._needs):
-            before: list[tuple[Ints, Bools | None]] = []
-            for codes, has in records:
-                counts = has
-                if need.where is not None:
-                    holds = np.broadcast_to(holds_at(need.where, self._domain, codes.__getitem__), (people,))
-                    counts = holds if has is None else has & holds
-                cells = self._cells(need, codes, people)
-                if need.added is None:
-                    fresh = counts
-                    for other, counted in before:
-                        again = other == cells if counted is None else (other == cells) & counted
-                        fresh = ~again if fresh is None else fresh & ~again
-                    before.append((cells, counts))
-                    self._count(number, cells if fresh is None else cells[fresh])
-                else:
-                    added = codes[need.added]
-                    self._sum(number, *((cells, added) if counts is None else (cells[counts], added[counts])))
+            picked: Any = slice(None)
+            if need.where is not None:
+                holds = holds_at(need.where, self._domain, records.codes.__getitem__, has)
+                picked = np.broadcast_to(holds, (records.rows,))
+            if need.items is not None:
+                rows, items = records.items[need.items]
+                self._count(number, items if need.where is None else items[picked[rows]])
+                continue
+            cells = self._cells(need, records.codes, records.rows)[picked]
+            if need.added is not None:
+                self._sum(number, cells, records.codes[need.added][picked])
+            else:
+                self._count(number, cells if records.who is None else cells[~repeated(records.who[picked], cells)])
 
     def _cells(self, need: CompiledTally, codes: Mapping[str, Codes], rows: int) -> npt.NDArray[Any]:
         """Return the mixed-radix number of each row."""
@@ -273,14 +327,15 @@ class Bins:
 
     def _sum(self, number: int, cells: npt.NDArray[Any], added: Codes) -> None:
         """Add positions up. In two halves: the float sums of `bincount` are then exact for every batch."""
-        bins, places = len(self._counts[number]), added.astype(np.int64)
-        low = np.bincount(cells, weights=(places % HALF).astype(np.float64), minlength=bins).astype(np.int64)
-        high = np.bincount(cells, weights=(places // HALF).astype(np.float64), minlength=bins).astype(np.int64)
-        found = np.bincount(cells, minlength=bins)
+        bins = len(self._counts[number])
+        filled, at = (np.arange(bins), cells) if bins <= _BINS else np.unique(cells, return_inverse=True)
+        places, rows = added.astype(np.int64), np.bincount(at, minlength=len(filled))
+        low = np.bincount(at, weights=(places % HALF).astype(np.float64), minlength=len(filled)).astype(np.int64)
+        high = np.bincount(at, weights=(places // HALF).astype(np.float64), minlength=len(filled)).astype(np.int64)
+        there = np.flatnonzero(rows)
         with self._lock:
-            self._counts[number] += found
-            filled = np.flatnonzero(found)
-            self._sums[number][filled] += high[filled].astype(object) * HALF + low[filled].astype(object)
+            self._counts[number][filled] += rows
+            self._sums[number][filled[there]] += high[there].astype(object) * HALF + low[there].astype(object)
 
     def found(self) -> list[npt.NDArray[Any]]:
         """Return what was counted for each need."""

@@ -11,15 +11,15 @@ Checked by  tests/contract/test_rehearsal.py, tests/unit/rows/test_rows_canary.p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import duckdb
-import narwhals as nw
+import numpy.typing as npt
 
 from tacit.errors import DataRefused, InternalError, safe_cause
 from tacit.rows.cells.readings import Code, DataColumn
-from tacit.rows.counts.lines import grouped, lines_of
+from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.guard import blind
 from tacit.rows.sources.engine import Engine
@@ -29,8 +29,30 @@ _STAGE: Final = "trying out the types of columns"
 _rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable
 
 
-def rehearse(opened: Opened, one_pass: OnePass) -> None:
-    """Refuse rows of types that cannot be counted; `one_pass` is the one over these rows."""
+class Counter(Protocol):
+    """What counts rows: one pass over batches of them, or Spark."""
+
+    def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
+        """Return the counts of people, or sums of positions with their counts, for each need."""
+
+    def rehearse(self) -> None:
+        """Do with rows of which there are none everything that fails if their types cannot be counted."""
+
+    def looker(self) -> Any:
+        """Return the DuckDB that looks cells up, if there is one."""
+
+
+def counter_of(opened: Opened, *, looker: Callable[[], Any] | None = None) -> Counter:
+    """Return what counts these rows."""
+    if not opened.engine.counts:
+        return OnePass(opened, looker=looker)
+    from tacit.rows.counts.engine_tables import EngineTables
+
+    return EngineTables(opened)
+
+
+def rehearse(opened: Opened, counter: Counter) -> None:
+    """Refuse rows of types that cannot be counted; `counter` counts these rows."""
     shapes = blind(lambda: _shapes(opened), _STAGE)
     place = opened.engine.place
     known = (place, frozenset(shapes), opened.per_person > 1, opened.moved is None)
@@ -42,7 +64,8 @@ def rehearse(opened: Opened, one_pass: OnePass) -> None:
     def fault(some: Mapping[str, Code], items: Mapping[str, DataColumn], *, owned: bool) -> InternalError | None:
         def work() -> None:
             none = opened.over(engine, some, items, owned=owned)
-            _count_nothing(none, OnePass(none, looker=one_pass.looker))
+            with engine.quiet():
+                counter_of(none, looker=counter.looker).rehearse()
 
         return _fault(work)
 
@@ -110,26 +133,3 @@ def _fault(work: Callable[[], None]) -> InternalError | None:
             raise
         return fault
     return None
-
-
-def _count_nothing(opened: Opened, one_pass: OnePass) -> None:
-    """Do with rows of which there are none everything that fails if their types cannot be counted."""
-    engine = opened.engine
-    with engine.quiet():
-        one_pass.rehearse()
-        lines = lines_of(opened)
-        names, tables, owner = tuple(opened.codes), [], list(lines.owner)
-        marks = [slot.name for name in names for slot in opened.layout.slots[name]]
-        if owner:
-            frame = lines.slots(frozenset(names))
-            tables.append(grouped(frame, [nw.col(mark) for mark in marks], distinct=lines.owner))
-        elif names:
-            frame = lines.slots(frozenset(names))
-            tables.append(lines.grouped(names, None))
-        if marks:
-            tables.append(engine.dialect.stacked(frame, owner, marks, "t"))
-        for name in opened.items:
-            held = lines.held(name, None)
-            tables.append(grouped(held.frame, held.keys, distinct=lines.owner))
-        for table in tables:
-            engine.rehearse(nw.to_native(table))

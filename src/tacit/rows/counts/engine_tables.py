@@ -1,4 +1,4 @@
-"""Tables that the engine itself counts, for what one pass over batches does not: its groups, decoded to positions.
+"""Tables that Spark counts, whose rows are elsewhere: its groups, decoded to positions.
 
 Guarantee   Only groups with their number of people, or sums with their number of rows, leave the engine, and each is
             added to the cell that `rows/cells/readings.py` says. A person counts once in each cell, and every kept row
@@ -21,7 +21,6 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
 from tacit.rows.counts.counting import HALF, CompiledTally, items_of
 from tacit.rows.counts.item_counts import Counts
@@ -31,22 +30,44 @@ from tacit.rows.sources.source import Opened
 
 
 class EngineTables:
-    """What an engine counts by itself."""
+    """What Spark counts by itself."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened, self._domain, self._slots = opened, opened.domain, opened.layout.slots
         self._lines = lines_of(opened)
 
     def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
-        """Return the counts of people, or sums of positions with their counts, for each need."""
+        """Return what was counted for each need."""
         found: dict[int, npt.NDArray[Any]] = {}
         together = [number for number, need in enumerate(needs) if self._can_pile(need, len(needs))]
         if len(together) > 1:
             found.update(zip(together, self._piled([needs[number] for number in together]), strict=True))
         for number, need in enumerate(needs):
             if number not in found:
-                found[number] = self._grouped(need) if need.added is None else self._summed(need)
+                count = self._summed if need.added else self._held_items if need.items else self._grouped
+                found[number] = count(need)
         return [found[number] for number in range(len(needs))]
+
+    def rehearse(self) -> None:
+        """Look at the types of everything that may be asked for: Spark checks them in its plans, and no job runs."""
+        lines, owner, names = self._lines, list(self._lines.owner), tuple(self._opened.codes)
+        tables = []
+        if names:
+            frame = lines.slots(frozenset(names))
+            marks = [slot.name for name in names for slot in self._slots[name]]
+            keys = [nw.col(mark) for mark in marks]
+            tables = [grouped(frame, keys, distinct=lines.owner) if owner else lines.grouped(names, None)]
+            tables.append(frame.unpivot(marks, index=owner))
+        elif owner:
+            tables.append(grouped(lines.slots(frozenset()), [], distinct=lines.owner))
+        for name in self._opened.items:
+            held = lines.held(name, None)
+            tables.append(grouped(held.frame, held.keys, distinct=lines.owner))
+        for table in tables:
+            _ = nw.to_native(table).schema
+
+    def looker(self) -> Any:
+        """Return nothing: no cell is looked up here."""
 
     def _grouped(self, need: CompiledTally) -> Counts:
         """Let the engine group the rows."""
@@ -60,7 +81,7 @@ class EngineTables:
 
     def _can_pile(self, need: CompiledTally, needs: int) -> bool:
         """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
-        if need.added is not None or not need.is_about_cells(self._domain):
+        if need.added is not None or not need.is_about_cells:
             return False
         slots = [slot for name in need.names for slot in self._slots[name]]
         asked, _ = asked_in(need.where)
@@ -72,7 +93,7 @@ class EngineTables:
 
         The number is the mixed-radix number of the slots, times the number of tables, plus which table it is.
         """
-        names = frozenset().union(*(need.attributes(self._domain) for need in needs))
+        names = frozenset().union(*(need.attributes for need in needs))
         marks = [f"t{number}" for number in range(len(needs))]
         owner = list(self._lines.owner) if self._opened.per_person > 1 else []
 
@@ -80,7 +101,7 @@ class EngineTables:
             frame = self._lines.slots(names)
             cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
             frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
-            frame = self._opened.engine.dialect.stacked(frame, owner, marks, "t")
+            frame = frame.unpivot(marks, index=owner, value_name="t").select(*owner, "t")
             frame = frame.filter(~nw.col("t").is_null())
             return grouped(frame, [nw.col("t")], distinct=tuple(owner))
 
@@ -123,12 +144,13 @@ class EngineTables:
 
     # ------------------------------------------------------------------ items and sums
 
-    def held_items(self, name: str, where: Test | None) -> Counts:
-        """Count for each item of a set the people whom `where` picks and who have it."""
+    def _held_items(self, need: CompiledTally) -> Counts:
+        """Count for each item of a set the people who have it."""
+        name = need.items or ""
         attribute = items_of(self._domain, name)
 
         def of_items() -> Any:
-            held = self._lines.held(name, where)
+            held = self._lines.held(name, need.where)
             return grouped(held.frame, held.keys, distinct=self._lines.owner)
 
         table = self._opened.read(of_items)

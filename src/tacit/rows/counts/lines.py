@@ -1,11 +1,11 @@
-"""The lines that an engine counts, where batches are not counted here: one for each row, or for each row of a person.
+"""The lines that Spark counts: one for each row, or for each row of a person.
 
 Guarantee   A row has a line iff every attribute of the domain has a position for it, it counts, and the test of what is
             asked holds, whatever else is asked: all questions see the same people. What a person adds depends on that
             person's rows alone, as a bag: shuffling rows changes nothing.
 Why         Rows are filtered by the `valid` of each attribute (`rows/cells/readings.py`), also of those that nobody
             asks for. Where every row is a person, its list of items is read within the row, and each known item counts
-            once (`rows/cells/item_lists.py`). Where rows have owners, they are put together by the person column and
+            once (`rows/sources/spark_lists.py`). Where rows have owners, they are put together by the person column and
             by nothing else; which of them count is said in `rows/counts/row_choice.py`.
 Checked by  tests/contract/test_rows_engines.py, tests/contract/test_cells.py, tests/contract/test_one_pass.py,
             tests/property/test_rows_people.py.
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
@@ -29,10 +29,12 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
+from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr, Positions, never
 from tacit.rows.counts.counting import items_of
 from tacit.rows.counts.row_choice import Slot, place_of, with_person_keys
 from tacit.rows.sources.source import Opened
+from tacit.rows.sources.spark_lists import ListReading, has, keyed, list_reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,8 @@ class RowLines:
     owner: tuple[str, ...] = ()
 
     def __init__(self, opened: Opened) -> None:
-        self._opened, self._dialect, self._codes = opened, opened.engine.dialect, opened.codes
+        self._opened, self._codes = opened, opened.codes
+        self._lists = {name: _lists_of(opened, name) for name, one in opened.items.items() if one.reading == "list"}
 
     def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
         """Group by raw cells where these repeat, then check and map only the distinct ones and group by position.
@@ -180,9 +183,9 @@ class RowLines:
 
     def held(self, name: str, where: Test | None) -> HeldItems:
         """Return the items of the rows that `where` picks, one line for each item of a row."""
-        column, (_, code) = self._opened.items[name], self._opened.lists[name]
+        column, (_, code) = self._opened.items[name], self._lists[name]
         frame = self._rows(frozenset(), where, carry=name)
-        frame = self._dialect.unrolled(frame, column.name, "place")
+        frame = self._opened.engine.dialect.unrolled(frame, column.name, "place")
         frame = self._opened.with_numbers(frame, code.numbers)
         return HeldItems(frame if code.valid is None else frame.filter(code.valid), code.keys)
 
@@ -197,7 +200,7 @@ class RowLines:
 
     def item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
         """Return the positions behind the keys of items."""
-        return self._opened.lists[name][1].decode(keys)
+        return self._lists[name][1].decode(keys)
 
     def _rows(
         self,
@@ -223,12 +226,14 @@ class RowLines:
         for code in checked:
             if code.valid is not None:
                 frame = frame.filter(code.valid)
-        if lists:
-            read = {opened.items[name].name: opened.lists[name][0] for name in lists}
-            frame = self._dialect.with_item_keys(frame, read)
-        keys = {mark: (name, opened.lists[name][0].key(place)) for name, place, mark in items.values()}
+        keys = {mark: (name, self._lists[name][0].key(place)) for name, place, mark in items.values()}
         marks = {mark: (opened.items[name].name, key) for mark, (name, key) in keys.items() if key is not None}
-        frame = self._dialect.with_marks(frame, marks)
+        if lists:
+            read = {opened.items[name].name: self._lists[name][0] for name in lists}
+            native = nw.to_native(frame)
+            native = native.withColumns({name: keyed(native[name], reading) for name, reading in read.items()})
+            native = native.withColumns({mark: has(native[name], key) for mark, (name, key) in marks.items()})
+            frame = nw.from_native(native).lazy()
 
         def atom(axis: str, positions: Intervals) -> Expr:
             if axis in opened.axes:
@@ -238,6 +243,13 @@ class RowLines:
             return either(nw.col(mark) if mark in marks else never(opened.items[name]), positions)
 
         return frame if where is None else frame.filter(holds(where, atom))
+
+
+def _lists_of(opened: Opened, name: str) -> tuple[ListReading, Code]:
+    """Return how a column of lists is read, and the keys that are made of them."""
+    attribute, element = opened.domain[name], opened.item_codes[name].columns[0]
+    reading = list_reading(attribute, element)
+    return reading, code_of(attribute, (replace(reading.element or element, raw=element.raw, name=element.name),))
 
 
 # ---------------------------------------------------------------------- rows have owners

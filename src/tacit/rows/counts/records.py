@@ -8,10 +8,8 @@ Guarantee   Work gets the rows that are in the data, each with the position that
 Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             What names a row has a value in every possible data set, so that it may be said that one has none.
-Why         Batches come from the engine in pieces that may be read at the same time (`rows/counts/batches.py`). Engines
-            that have none (Spark, lazy plans) select the keys of the positions, and hand them over some at a time; they
-            are decoded here. What names a row has one spelling, however the source is written
-            (`rows/cells/row_names.py`).
+Why         Batches come from the engine in pieces that may be read at the same time (`rows/counts/batches.py`). What
+            names a row has one spelling, however the source is written (`rows/cells/row_names.py`).
 Checked by  tests/contract/test_true_records_engines.py, tests/contract/test_row_names.py
 """
 
@@ -21,15 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
-import numpy as np
-
 from tacit.rows.cells.encoder import Codes, Encoder
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
-from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
+from tacit.rows.counts.batches import Batch, Piece, Workers
+from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_engine import looker_of
-from tacit.rows.sources.engine import NAMES
+from tacit.rows.sources.engine import NAMES, unreadable
 from tacit.rows.sources.source import NamedColumns, Opened
 
 
@@ -71,22 +67,11 @@ def _named(columns: Mapping[str, DataColumn]) -> dict[str, DataColumn]:
 
 def worked_on(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any]:
     """Return what work returns for the positions of each batch of rows, whoever owns them."""
-    found = _in_batches(opened, asked, work)
-    return _decoded(opened, asked, work) if found is None else found
-
-
-# ---- engines that have batches --------------------------------------------------------------------------------------
-
-
-def _in_batches(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any] | None:
-    """Return what work returns for each batch; None if the engine has no batches."""
     engine, codes, names = opened.engine, opened.codes, asked.names
     columns = {column.name: column.raw for name in names for column in codes[name].columns}
     columns |= {column.name: column.raw for column in (*asked.naming.values(), *asked.days.values())}
     with engine.quiet():
         pieces = engine.pieces(columns)
-    if pieces is None:
-        return None
     sizes = {name: opened.domain[name].size for name in names}
     looker = looker_of(engine)
     encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
@@ -105,6 +90,12 @@ def _in_batches(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any
     def results() -> Iterator[Any]:
         # a stream has one piece for each thread, all the same: one reader keeps its order
         own = pieces if len(set(map(id, pieces))) > 1 else pieces[:1]
+        if engine.counts:  # its rows come one after the other, in this thread
+            with engine.quiet():
+                batches = own[0]()
+                while (batch := closed(lambda: next(batches, None), unreadable())) is not None:
+                    yield done((0, batch))[1]
+            return
         workers: Any = Workers([_numbered(piece, at) for at, piece in enumerate(own)], done)  # type: ignore[arg-type]
         with engine.quiet(workers.stop, looker.interrupt):
             yield from _in_order(workers.results())
@@ -135,37 +126,6 @@ def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
                 break
             del waiting[first]
             first += 1
-
-
-# ---- engines that have none -----------------------------------------------------------------------------------------
-
-
-def _selected(opened: Opened, asked: AskedColumns) -> Any:
-    """Return the keys of attributes, missing where a row has no position, and what names rows."""
-    codes = [opened.codes[name] for name in asked.names]
-    columns = dict.fromkeys(column for code in codes for column in code.columns)
-    looked_at = [*asked.naming.values(), *asked.days.values()]
-    frame = opened.select([*columns, *looked_at])
-    frame = opened.with_numbers(frame, dict.fromkeys(helper for code in codes for helper in code.numbers))
-    keys = [key if code.valid is None else nw.when(code.valid).then(key) for code in codes for key in code.keys]
-    named_keys = [key.alias(f"k{place}") for place, key in enumerate(keys)]
-    return frame.select(*named_keys, *(nw.col(column.name) for column in looked_at))
-
-
-def _decoded(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any]:
-    """Yield what work returns for rows of which the engine selects the keys of attributes, then what names them."""
-    codes, sizes = opened.codes, {name: opened.domain[name].size for name in asked.names}
-    of_nobody = opened.over(opened.engine, codes, {}, owned=False)
-    for table in opened.parts(lambda: _selected(of_nobody, asked)):
-        for start in range(0, table.num_rows, BATCH):
-            part = table.slice(start, BATCH)
-            columns = iter(part.columns)
-            found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
-            positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
-            names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
-            for name in asked.days:
-                check_days(next(columns), name)
-            yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
 
 
 # ---- which rows are there -------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 A source selects columns under plain names (so that dots, quotes and spaces in the data's own names never matter
 again), says whether its columns are still those that were found, and makes a frame of the user's own kind. Its dialect
-(`rows/cells/dialect.py`) reads texts as numbers without ever failing on one, and reads and unrolls lists. Everything
-else is narwhals. No source numbers rows: rows have no place, so that nothing can be put together by it.
+(`rows/cells/dialect.py`) reads texts as numbers without ever failing on one, and unrolls lists. Everything else is
+narwhals. No source numbers rows: rows have no place, so that nothing can be put together by it.
 
 A new kind of source is a module here, a line in `source` and an extra of the package.
 
@@ -19,4 +19,5 @@ In reading order:
     polars_engine  polars frames, eager or lazy, handed to DuckDB in batches
     spark_engine   Spark frames
     source         a source as it is opened: its engine, which column is what, how rows are selected and read
+    spark_lists    how lists of items are read in Spark: each row by itself
 """

@@ -96,6 +96,8 @@ def is_held(kind: pa.DataType) -> bool:
     types = pa.types
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return is_held(kind.value_type)
     return bool(
         is_text(kind)
         or types.is_boolean(kind)
@@ -153,13 +155,14 @@ class Buffers(DuckDBEngine, ABC):
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        return pa.table(self._cells_of(columns)).slice(0, 0)
+        found = pa.table(self._cells_of(columns)).slice(0, 0)
+        return found if all(map(is_held, found.schema.types)) else super().nothing(columns)
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
-        """Cut the columns into batches."""
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
+        """Cut the columns into batches; DuckDB does so where it holds cells in another way."""
         found = self._cells_of(columns)
         if not all(is_held(column.type) for column in found.values()):
-            return None
+            return super().pieces(columns)
         return of_columns(found, len(self._table))
 
     def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:

@@ -19,23 +19,19 @@ from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
 from tacit.rows.guard import blind, closed
-from tacit.rows.sources.duckdb_sql import DUCKDB, exact, quoted, quoted_name
+from tacit.rows.sources.duckdb_sql import DUCKDB, exact, held, quoted, quoted_name
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,
     no_warnings,
+    role_of,
     schema_of,
     unreadable,
 )
 from tacit.rows.sources.frames import as_arrow, as_pandas
 from tacit.rows.spill import private_folder
 
-# what Arrow holds without a change
-_STREAMED: Final = {
-    *("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
-    *("float", "double", "decimal", "varchar", "date", "timestamp"),
-}
 # to narwhals
 _UNKNOWN: Final = {
     "null": DataColumn("text"),
@@ -112,16 +108,15 @@ class DuckDBEngine(Engine):
         with no_warnings(), cancelled(*ours, *cancel):
             yield
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
-        """Stream the columns, if Arrow holds them without a change."""
-        relation = self.relation(columns)
-        if not all(kind.id in _STREAMED for kind in relation.types):
-            return None
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
+        """Stream the columns, as Arrow holds them."""
+        relation = self._held(columns)
         return of_reader(lambda: relation.to_arrow_reader(BATCH))
 
-    def parts(self, native: Any) -> Iterator[pa.Table]:
-        for batch in native.to_arrow_reader(BATCH):
-            yield pa.table(batch)
+    def _held(self, columns: Mapping[str, str]) -> Any:
+        relation = self.relation(columns)
+        kinds = zip(relation.columns, relation.types, strict=True)
+        return relation.project(", ".join(f"{held(name, kind, role_of(name))} AS {name}" for name, kind in kinds))
 
     def emptied(self) -> Engine:
         """Limit the relation to no row, which reads none."""
@@ -130,10 +125,7 @@ class DuckDBEngine(Engine):
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        return self.relation(columns).limit(0).to_arrow_table()
-
-    def rehearse(self, native: Any) -> None:
-        native.to_arrow_table()
+        return self._held(columns).limit(0).to_arrow_table()
 
     def type_of(self, raw: str) -> str:
         return str(self.relation({"c": raw}).types[0])

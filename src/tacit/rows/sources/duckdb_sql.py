@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
-
-import narwhals as nw
 
 from tacit.rows.cells.dates import AFTER, BEFORE, DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
 from tacit.rows.cells.dialect import Dialect
-from tacit.rows.cells.item_lists import Key
-from tacit.rows.cells.readings import NOT_PLAIN, NUMBER
+from tacit.rows.cells.readings import NUMBER
+from tacit.rows.sources.engine import NAMES, PERSON
 
 _LARGEST: Final = 2**63 - 1
+_WIDEST: Final = 10**38 - 1  # the widest number of Arrow's
 
 
 def quoted(text: str) -> str:
@@ -33,6 +31,26 @@ def exact(expression: str, kind: Any) -> str:
     which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
     """
     return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum", "null") else expression
+
+
+def held(column: str, kind: Any, role: str) -> str:
+    """Return SQL for cells of this type that Arrow and DuckDB hold alike, each cell in its own way.
+
+    Persons and names that Arrow would change are texts; other numbers beyond its widest are the widest, which lies
+    outside of every domain.
+    """
+    if kind.id == "list":
+        element = held("x", dict(kind.children)["child"], role)
+        return column if element == "x" else f"[{element} for x in {column}]"
+    if kind.id in ("hugeint", "uhugeint") and role not in (PERSON, NAMES):
+        return (
+            f"CAST(greatest(least({column}, {_WIDEST}), {-_WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
+        )
+    return (
+        f"CAST({column} AS VARCHAR)"
+        if kind.id in ("hugeint", "uhugeint", "bit", "time with time zone", "enum")
+        else column
+    )
 
 
 def _date(column: str, kind: str, precision: str) -> str:
@@ -86,9 +104,6 @@ def _sql_date(text: str, precision: str) -> str:
 class _DuckDBDialect(Dialect):
     """Expressions are SQL texts."""
 
-    def column(self, name: str) -> str:
-        return name
-
     def kinds(self, native: Any) -> Mapping[str, Any]:
         return dict(zip(native.columns, native.types, strict=True))
 
@@ -117,66 +132,6 @@ class _DuckDBDialect(Dialect):
     def native_unrolled(self, native: Any, column: str, place: str) -> Any:
         element = exact(f"unnest({column})", dict(self.kinds(native)[column].children)["child"])
         return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
-
-    def stacked(self, frame: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
-        # SQL of our own: narwhals asks DuckDB's default connection, which knows other tables
-        found = nw.to_native(frame).project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
-        return nw.from_native(found).lazy()
-
-    def of_texts(self, column: str) -> str:
-        return f"CAST({column} AS VARCHAR[])"
-
-    def mapped(self, column: str, made: Callable[[Any], Any]) -> str:
-        return f"[{made('x')} for x in {column}]"
-
-    def kept(self, column: str, condition: Callable[[Any], Any]) -> str:
-        # an element counts where it occurs first
-        return f"[x for x, i in {column} if {condition('x')} AND list_position({column}, x) = i]"
-
-    def once(self, column: str) -> str:
-        return f"list_distinct({column})"
-
-    def first(self, column: str, many: int) -> str:
-        return f"list_slice({column}, 1, {many})"
-
-    def among(self, element: str, values: list[Any]) -> str:
-        if values and isinstance(values[0], str):  # sign by sign, whatever the collation of the connection
-            element = f"({element} COLLATE C)"
-        return f"coalesce({element} IN ({', '.join(map(_sql, values))}), false)" if values else "false"
-
-    def between(self, element: str, low: int, high: int, *, fractions: bool, truths: bool) -> str:
-        number = f"CAST({element} AS INTEGER)" if truths else element
-        inside = f"{number} >= {low} AND {number} <= {high}"
-        # of a number that is no number and of infinity nothing is below the upper end
-        return (
-            f"coalesce({inside} AND floor({number}) = {number}, false)" if fractions else f"coalesce({inside}, false)"
-        )
-
-    def chosen(self, cases: list[tuple[Any, Any]], otherwise: str) -> str:
-        return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in cases)} ELSE {otherwise} END"
-
-    def looked_up(self, number: str, table: dict[float, str]) -> str:
-        return f"CASE {number} {' '.join(f'WHEN {_sql(value)} THEN {_sql(key)}' for value, key in table.items())} END"
-
-    def constant(self, text: str) -> str:
-        return _sql(text)
-
-    def is_plain(self, text: str) -> str:
-        return f"NOT regexp_matches({text}, {_sql(NOT_PLAIN)})"
-
-    def both(self, one: str, other: str) -> str:
-        return f"({one} AND {other})"
-
-    def has(self, column: str, key: Key) -> str:
-        return f"coalesce(list_contains({column}, {_sql(key)}), false)"
-
-
-def _sql(value: Key) -> str:
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if math.isfinite(value) else f"'{value}'::DOUBLE"
 
 
 DUCKDB: Final = _DuckDBDialect()

@@ -33,6 +33,7 @@ class Engine(ABC):
     kind: str
     is_file = False  # whether columns have the names of a first line, which may hold somebody's values
     dialect: Dialect
+    counts = False  # whether it counts by itself, since the rows are elsewhere
     connection: Any = None  # to an embedded DuckDB of ours, where the rows are read by one
     place: Any = None  # what decides, beside the types of columns, what can be counted; None if that cannot be said
     keeps = False  # whether the rows are the same as long as `unchanged` says so
@@ -59,16 +60,8 @@ class Engine(ABC):
         """Return the raw columns (new name -> raw name)."""
 
     @abstractmethod
-    def parts(self, native: Any) -> Iterator[pa.Table]:
-        """Read a frame of the engine, some rows at a time."""
-
-    @abstractmethod
     def emptied(self) -> Engine:
         """Return the engine with the same columns and no row."""
-
-    @abstractmethod
-    def rehearse(self, native: Any) -> None:
-        """Do with a frame over no rows what fails if its types cannot be counted; on Spark no job runs."""
 
     @property
     @abstractmethod
@@ -81,13 +74,13 @@ class Engine(ABC):
         with no_warnings(), cancelled(*cancel):
             yield
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
-        """Return the raw columns (new name -> raw name) as batches; None if the engine counts better by itself."""
-        return None
+    @abstractmethod
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
+        """Return the raw columns (new name -> raw name) as batches."""
 
+    @abstractmethod
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows of the raw columns (new name -> raw name), in the types that `pieces` gives them."""
-        return pa.table({})
 
     def try_column(self, raw: str) -> None:  # noqa: B027 - most engines have nothing to try
         """Read a column once if one of its cells may be what the engine fails on, so that it fails before a charge."""

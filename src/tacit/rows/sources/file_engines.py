@@ -208,7 +208,7 @@ class ParquetEngine(_Files):
 
         return pa.RecordBatchReader.from_batches(schema, batches())
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
         """Return the row groups, or a stream."""
         if not self._read_by_arrow(columns):
             return super().pieces(columns)
@@ -220,7 +220,8 @@ class ParquetEngine(_Files):
         read = self.schema()
         for raw in columns.values():
             kinds = self._types[raw]
-            alike = raw in self._flat and self._flat[raw][0] != "INT96" and len(kinds) == 1
+            physical, _, repeated = self._flat.get(raw, ("", "", 1))
+            alike = not repeated and physical != "INT96" and len(kinds) == 1
             if not alike or not all(is_held(kind) and arrow_column(kind) == read[raw] for kind in kinds):
                 return False
         return True

@@ -13,7 +13,8 @@ from tacit.rows.counts.batches import BATCH, Batch, Piece, joined, plain, shared
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.planned_files import files_of_plan
 from tacit.rows.sources.buffers import Buffers, is_held, plain_cells
-from tacit.rows.sources.engine import NAMES, PERSON, Engine, MakeFrame, role_of, schema_of
+from tacit.rows.sources.duckdb_engine import DuckDBEngine
+from tacit.rows.sources.engine import NAMES, PERSON, MakeFrame, role_of, schema_of
 from tacit.rows.sources.frames import as_arrow
 
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
@@ -68,7 +69,7 @@ class PolarsEngine(Buffers):
     def cells(self, name: str, role: str) -> Any:
         return _as_held(self._frame.get_column(name), role)
 
-    def emptied(self) -> Engine:
+    def emptied(self) -> PolarsEngine:
         """Make a frame of the same columns: whatever a plan does, none of it is done."""
         import polars as pl
 
@@ -79,20 +80,23 @@ class PolarsEngine(Buffers):
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         return self.emptied().nothing(columns) if self._scans else super().nothing(columns)
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+    def _typed(self, columns: Mapping[str, str]) -> pa.Schema:
+        return pa.table(self.emptied()._cells_of(columns)).schema
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
         """Cut a frame into batches; polars works a plan out in some."""
         if not self._scans:
             return super().pieces(columns)
-        if not all(is_held(kind) for kind in self.nothing(columns).schema.types):
-            return None
+        if not all(map(is_held, self._typed(columns).types)):
+            return DuckDBEngine.pieces(self, columns)
         return shared(lambda: self._frames(columns), lambda frame: _batch(frame, columns))
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Hand the columns to DuckDB, those of a plan to be read once."""
         if not self._scans:
             return super().relation(columns)
-        table = self.nothing(columns) if columns else pa.table({"one": pa.array([], type=pa.int8())})
-        schema = pa.schema({field.name: plain(pa.array([], field.type)).type for field in table.schema})
+        types = self._typed(columns) if columns else pa.schema({"one": pa.int8()})
+        schema = pa.schema({field.name: plain(pa.array([], field.type)).type for field in types})
 
         def batches() -> Iterator[pa.RecordBatch]:
             for frame in self._frames(columns):

@@ -16,7 +16,7 @@ Checked by  tests/contract/test_rows_engines.py, tests/contract/test_rows_change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,7 +29,6 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, Unread, nearest
 from tacit.policy.domain import Domain
-from tacit.rows.cells.item_lists import ListReading, list_reading
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn, Helper
 from tacit.rows.counts.row_choice import Order, WordLayout
@@ -154,9 +153,8 @@ class Opened:
     """An engine, and what its columns are: of attributes, of sets of items, whose row it is, which rows come first.
 
     `codes` say how attributes are read that have one position a row. Of a set of items, `items` is the column and
-    `item_codes` says how one item is read; where the column has lists, `lists` says how these are read, and the keys
-    that an engine makes of them. `moved` are the attributes that some secret edge changes (None: any of them may be
-    secret); they are laid out last.
+    `item_codes` says how one item is read, in a list or by itself. `moved` are the attributes that some secret edge
+    changes (None: any of them may be secret); they are laid out last.
     """
 
     engine: Engine
@@ -164,7 +162,6 @@ class Opened:
     codes: Mapping[str, Code]
     items: Mapping[str, DataColumn]
     item_codes: Mapping[str, Code]
-    lists: Mapping[str, tuple[ListReading, Code]]
     person: DataColumn | None
     per_person: int
     order: Order | None
@@ -199,22 +196,8 @@ class Opened:
 
     def read(self, build: Callable[[], Any]) -> pa.Table:
         """Let the engine work out a frame, and return what comes of it."""
-
-        def collected() -> pa.Table:
-            self.check()
-            with self.engine.quiet():
-                table = build().collect(backend="pyarrow").to_arrow()
-            self.check()  # else columns may have moved while they were read
-            return table
-
-        return closed(collected, unreadable())
-
-    def parts(self, build: Callable[[], Any]) -> Iterator[pa.Table]:
-        """Read some rows at a time."""
         with self.engine.quiet():
-            parts = self.engine.parts(nw.to_native(build()))
-            while (table := closed(lambda: next(parts, None), unreadable())) is not None:
-                yield table
+            return build().collect(backend="pyarrow").to_arrow()
 
     # ------------------------------------------------------------------ what a frame begins with
 
@@ -266,7 +249,6 @@ def opened_source(
     codes: dict[str, Code] = {}
     items: dict[str, DataColumn] = {}
     item_codes: dict[str, Code] = {}
-    lists: dict[str, tuple[ListReading, Code]] = {}
     for name, attribute in domain.items():
         columns = tuple(named.read(raw) for raw in raw_of[name])
         if not attribute.is_set:
@@ -276,10 +258,6 @@ def opened_source(
         element = columns[0].element or columns[0]
         element = replace(element, raw=columns[0].raw, name=columns[0].name)
         item_codes[name] = code_of(attribute, (element,))
-        if columns[0].reading == "list":
-            reading = list_reading(attribute, element)
-            keys = replace(reading.element or element, raw=element.raw, name=element.name)
-            lists[name] = reading, code_of(attribute, (keys,))
     check_shared(raw_of, moved)
     single = [one for one in items.values() if one.reading != "list"]
     if len(single) > 1:
@@ -296,7 +274,7 @@ def opened_source(
         if given is not None and given.reading == "list":
             raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
     first = None if ordered is None else _order(ordered, engine)
-    return Opened(engine, domain, codes, items, item_codes, lists, owner, per_person, first, moved), named
+    return Opened(engine, domain, codes, items, item_codes, owner, per_person, first, moved), named
 
 
 def _order(column: DataColumn, engine: Engine) -> Order:

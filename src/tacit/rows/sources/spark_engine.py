@@ -14,15 +14,17 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.dates import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
 from tacit.rows.cells.dialect import Dialect
-from tacit.rows.cells.item_lists import Key
-from tacit.rows.cells.readings import NOT_PLAIN, NUMBER, DataColumn
+from tacit.rows.cells.readings import NUMBER, DataColumn
+from tacit.rows.counts.batches import Batch, Piece, joined
 from tacit.rows.files.identity import identity
 from tacit.rows.guard import closed
+from tacit.rows.sources.buffers import plain_cells
 from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,
     no_warnings,
+    role_of,
     schema_of,
     unreadable,
 )
@@ -63,11 +65,6 @@ def _spark_date(column: str, kind: str, precision: str) -> Any:
 class _SparkDialect(Dialect):
     """Columns of Spark."""
 
-    def column(self, name: str) -> Any:
-        from pyspark.sql import functions
-
-        return functions.col(name)
-
     def kinds(self, native: Any) -> Mapping[str, Any]:
         return {field.name: field.dataType.typeName() for field in native.schema.fields}
 
@@ -75,7 +72,7 @@ class _SparkDialect(Dialect):
         return native.withColumns(dict(expressions))
 
     def text(self, name: str) -> Any:
-        return self.column(name).cast("string")
+        return _spark_column(name).cast("string")
 
     def number(self, text: Any) -> Any:
         from pyspark.sql import functions
@@ -101,71 +98,6 @@ class _SparkDialect(Dialect):
         others = [name for name in native.columns if name != column]
         return native.select(*others, functions.posexplode(column).alias(place, column))
 
-    def of_texts(self, column: Any) -> Any:
-        return column.cast("array<string>")
-
-    def mapped(self, column: Any, made: Callable[[Any], Any]) -> Any:
-        from pyspark.sql import functions
-
-        return functions.transform(column, lambda element: made(element))
-
-    def kept(self, column: Any, condition: Callable[[Any], Any]) -> Any:
-        from pyspark.sql import functions
-
-        return functions.array_distinct(functions.filter(column, lambda element: condition(element)))
-
-    def once(self, column: Any) -> Any:
-        from pyspark.sql import functions
-
-        return functions.array_distinct(column)
-
-    def first(self, column: Any, many: int) -> Any:
-        from pyspark.sql import functions
-
-        return functions.slice(column, 1, many)
-
-    def among(self, element: Any, values: list[Any]) -> Any:
-        from pyspark.sql import functions
-
-        return functions.coalesce(element.isin(values), functions.lit(False)) if values else functions.lit(False)
-
-    def between(self, element: Any, low: int, high: int, *, fractions: bool, truths: bool) -> Any:
-        from pyspark.sql import functions
-
-        number = element.cast("int") if truths else element
-        inside = (number >= low) & (number <= high)
-        if fractions:
-            inside = inside & (functions.floor(functions.when(inside, number)) == number)
-        return functions.coalesce(inside, functions.lit(False))
-
-    def chosen(self, cases: list[tuple[Any, Any]], otherwise: Any) -> Any:
-        from pyspark.sql import functions
-
-        ((when, then), *others) = cases
-        found = functions.when(when, then)
-        for when, then in others:
-            found = found.when(when, then)
-        return found.otherwise(otherwise)
-
-    def looked_up(self, number: Any, table: dict[float, str]) -> Any:
-        from pyspark.sql import functions
-
-        cases = [(number == value, functions.lit(key)) for value, key in table.items()]
-        return self.chosen(cases, functions.lit(None).cast("string"))
-
-    def constant(self, text: str) -> Any:
-        from pyspark.sql import functions
-
-        return functions.lit(text)
-
-    def is_plain(self, text: Any) -> Any:
-        return ~text.rlike(NOT_PLAIN)
-
-    def has(self, column: Any, key: Key) -> Any:
-        from pyspark.sql import functions
-
-        return functions.coalesce(functions.array_contains(column, functions.lit(key)), functions.lit(False))
-
 
 SPARK: Final = _SparkDialect()
 
@@ -175,8 +107,16 @@ class SparkEngine(Engine):
 
     kind = "pyspark"
     dialect = SPARK
+    counts = True
 
-    def parts(self, native: Any) -> Iterator[pa.Table]:
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
+        """Fetch the rows, all of them in one thread: what Spark logs of a job hangs on the thread that asks for it."""
+        return [lambda: (_batch(part, columns) for part in self._parts(self.select(columns)))]
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        return self.emptied().select(columns).toArrow()
+
+    def _parts(self, native: Any) -> Iterator[pa.Table]:
         """Fetch partition after partition, each row of what Spark hands over being a batch of Arrow's.
 
         Batches are packed where the rows are. Where Python cannot work there, all rows come at once.
@@ -196,10 +136,6 @@ class SparkEngine(Engine):
         other = copy.copy(self)
         other._source = self._source.limit(0)
         return other
-
-    def rehearse(self, native: Any) -> None:
-        """Look at the types of the plan: Spark checks them when it makes one, and no job runs."""
-        _ = native.schema
 
     def type_of(self, raw: str) -> str:
         return str(self._source.schema[raw].dataType.simpleString())
@@ -257,6 +193,11 @@ class SparkEngine(Engine):
         """Keep quiet: Spark writes the text of a failure, cell included, to its own log."""
         with no_warnings(), log_off(self._source), cancelled(*cancel):
             yield
+
+
+def _batch(part: pa.Table, columns: Mapping[str, str]) -> Batch:
+    cells = {new: joined(plain_cells(part.column(new), role_of(new))) for new in columns}
+    return Batch(part.num_rows, cells)
 
 
 def _packing() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

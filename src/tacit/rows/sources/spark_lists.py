@@ -1,8 +1,8 @@
-"""Lists of items, each row by itself: which items a list holds is worked out inside the row, in one scan.
+"""Lists of items in Spark, each row by itself: which items a list holds is worked out inside the row, in one scan.
 
 Where nobody is named as the owner, a row with its list is a person. Its items could be found by unrolling the lists
-and putting the pieces together again; that would need a number for each row, and engines number rows as it suits them:
-a second scan in another order would give one person another one's items. The list functions of an engine need none.
+and putting the pieces together again; that would need a number for each row, and Spark numbers rows as it suits it: a
+second scan in another order would give one person another one's items. Functions of lists need none.
 
 A list becomes the list of its **keys**, each once: what `rows/cells/readings.py` would tell apart in its elements.
 Numbers are their own keys, texts too, but where an item is a number a text stands for the number that it spells, in one
@@ -15,11 +15,12 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from tacit.policy.attributes import Attribute, Categories
 from tacit.rows.cells.category_cells import Meanings, meanings_of
-from tacit.rows.cells.readings import DataColumn, spelling
+from tacit.rows.cells.readings import NOT_PLAIN, DataColumn, spelling
+from tacit.rows.sources.spark_engine import SPARK
 
 Key: TypeAlias = str | float | bool
 Keys: TypeAlias = Literal["cells", "texts", "numbers", "both"]
@@ -99,3 +100,69 @@ def list_reading(attribute: Attribute, element: DataColumn) -> ListReading:
     meanings = meanings_of(cast("Categories", attribute.item_attribute), element)  # no numbers, so names
     keys = "cells" if not by_text else "both" if meanings.numbers or meanings.folded else "texts"
     return ListReading(keys, meanings, None, fractions, truths, attribute.at_most)
+
+
+# ---- in Spark's own expressions --------------------------------------------------------------------------------------
+
+
+def keyed(cells: Any, reading: ListReading) -> Any:
+    """Return the keys of lists, each once; at most `at_most` known ones."""
+    from pyspark.sql import functions as f
+
+    if reading.keys != "cells":
+        cells = cells.cast("array<string>")
+    if reading.keys == "numbers":
+        cells = f.transform(cells, lambda cell: SPARK.number(cell))
+    elif reading.keys == "both":
+        cells = f.transform(cells, lambda cell: _either(cell, reading))
+    if reading.at_most is None:
+        return f.array_distinct(cells)
+    known = f.array_distinct(f.filter(cells, lambda key: _known(key, reading)))
+    return f.slice(known, 1, reading.at_most)
+
+
+def has(cells: Any, key: Key) -> Any:
+    """Say whether lists hold a key; a missing list does not."""
+    from pyspark.sql import functions as f
+
+    return f.coalesce(f.array_contains(cells, f.lit(key)), f.lit(False))
+
+
+def _either(text: Any, reading: ListReading) -> Any:
+    """Return the key of a text that may be an item itself, or spell one.
+
+    As `rows/cells/readings.py` has it: a text that is an item goes first, then a truth in other letters, then what
+    spells an item's number (plainly, where the item is a text itself).
+    """
+    from pyspark.sql import functions as f
+
+    meanings, number = reading.meanings, SPARK.number(text)
+    found = f.when(_among(text, list(meanings.texts)), text)
+    for said, others in meanings.folded.items():
+        found = found.when(_among(text, others), f.lit(said))
+    plainly = ~text.rlike(NOT_PLAIN)
+    for value, key in sorted(reading.spelled.items(), key=lambda one: one[0] in meanings.plain):
+        meant = f.coalesce(number == value, f.lit(False))
+        found = found.when(meant & plainly if value in meanings.plain else meant, f.lit(key))
+    return found.otherwise(text)
+
+
+def _known(key: Any, reading: ListReading) -> Any:
+    from pyspark.sql import functions as f
+
+    if reading.span is not None:
+        number = key.cast("int") if reading.truths else key
+        inside = (number >= reading.span[0]) & (number <= reading.span[1])
+        if reading.fractions:
+            inside = inside & (f.floor(f.when(inside, number)) == number)
+        return f.coalesce(inside, f.lit(False))
+    if reading.keys in ("texts", "both"):
+        return _among(key, [*reading.meanings.texts, *reading.spelled.values()])
+    numbers = reading.meanings.numbers
+    return _among(key, [bool(value) for value in numbers] if reading.truths else list(numbers))
+
+
+def _among(element: Any, values: list[Any]) -> Any:
+    from pyspark.sql import functions as f
+
+    return f.coalesce(element.isin(values), f.lit(False)) if values else f.lit(False)
