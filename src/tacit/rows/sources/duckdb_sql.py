@@ -12,6 +12,7 @@ from tacit.rows.sources.engine import NAMES, PERSON
 
 _LARGEST: Final = 2**63 - 1
 _WIDEST: Final = 10**38 - 1  # the widest number of Arrow's
+_AS_TEXTS: Final = ("hugeint", "uhugeint", "bit", "time with time zone", "enum", "variant", "union")
 
 
 def quoted(text: str) -> str:
@@ -46,11 +47,7 @@ def held(column: str, kind: Any, role: str) -> str:
         return (
             f"CAST(greatest(least({column}, {_WIDEST}), {-_WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
         )
-    return (
-        f"CAST({column} AS VARCHAR)"
-        if kind.id in ("hugeint", "uhugeint", "bit", "time with time zone", "enum")
-        else column
-    )
+    return f"CAST({column} AS VARCHAR)" if kind.id in _AS_TEXTS else column
 
 
 def _date(column: str, kind: str, precision: str) -> str:
