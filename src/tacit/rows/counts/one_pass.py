@@ -52,7 +52,7 @@ class OnePass:
 
     def __init__(self, opened: Opened, *, looker: Callable[[], Any] | None = None) -> None:
         self._engine, self._domain, self._codes, self._sets = opened.engine, opened.domain, opened.codes, opened.items
-        self._read_from = {**opened.codes, **opened.item_codes}
+        self._read_from = {**opened.codes, **{name: opened.item_codes[name] for name in opened.items}}
         self._person, self._per_person, self._order = opened.person, opened.per_person, opened.order
         self._layout = opened.layout
         self._sizes = {name: self._domain[name].size for name in self._codes}

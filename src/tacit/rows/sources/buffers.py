@@ -155,17 +155,18 @@ class Buffers(DuckDBEngine, ABC):
         return other
 
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
-        found = pa.table(self._cells_of(columns)).slice(0, 0)
+        found = pa.table(self.cells_of(columns)).slice(0, 0)
         return found if all(map(is_held, found.schema.types)) else super().nothing(columns)
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
         """Cut the columns into batches; DuckDB does so where it holds cells in another way."""
-        found = self._cells_of(columns)
+        found = self.cells_of(columns)
         if not all(is_held(column.type) for column in found.values()):
             return super().pieces(columns)
         return of_columns(found, len(self._table))
 
-    def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
+    def cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
+        """Return the columns in types that DuckDB reads."""
         keys = {new: (raw, role_of(new)) for new, raw in columns.items()}
         for raw, role in keys.values():
             if (raw, role) not in self._converted:
@@ -174,7 +175,7 @@ class Buffers(DuckDBEngine, ABC):
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Hand the columns to DuckDB."""
-        table = pa.table(self._cells_of(columns))
+        table = pa.table(self.cells_of(columns))
         if not columns:
             table = pa.table({"one": pa.array(np.ones(len(self._table), dtype=np.int8))})
         return self.connection.from_arrow(table)

@@ -81,7 +81,7 @@ class PolarsEngine(Buffers):
         return self.emptied().nothing(columns) if self._scans else super().nothing(columns)
 
     def _typed(self, columns: Mapping[str, str]) -> pa.Schema:
-        return pa.table(self.emptied()._cells_of(columns)).schema
+        return pa.table(self.emptied().cells_of(columns)).schema
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece]:
         """Cut a frame into batches; polars works a plan out in some."""
