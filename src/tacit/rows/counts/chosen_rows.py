@@ -36,7 +36,7 @@ _LONG: Final = 63  # bits of a whole number that is not below 0
 HASH: Final = "hash(u)"
 
 
-class People(NamedTuple):
+class OwnedRows(NamedTuple):
     """The rows of some people: the whole numbers of each, "at" for where it stands in its batch, and the first ones."""
 
     columns: dict[str, Places]
@@ -93,7 +93,7 @@ class ChosenRows:
 
     # ------------------------------------------------------------------ those that count
 
-    def chosen(self, batch: Batch, people: People) -> tuple[dict[str, Places], npt.NDArray[Any] | None]:
+    def chosen(self, batch: Batch, people: OwnedRows) -> tuple[dict[str, Places], npt.NDArray[Any] | None]:
         """Return the words of the rows that count, and the number of the person who has each (None: all have one)."""
         columns, begins = people
         if not self._names:
@@ -133,7 +133,7 @@ class ChosenRows:
         keys[found["at"].to_numpy()] = found["key"].to_numpy()
         return keys
 
-    def people(self, batch: Batch) -> People:
+    def people(self, batch: Batch) -> OwnedRows:
         """Return the rows of a batch, person after person."""
         columns = {
             name: batch.columns[name].to_numpy() for name in ("h", "turn", *self._names) if name in batch.columns
@@ -141,7 +141,7 @@ class ChosenRows:
         columns["at"] = np.arange(batch.rows)
         begins = changes(columns["h"])
         if PERSON not in batch.columns:
-            return People(columns, begins)
+            return OwnedRows(columns, begins)
         same = batch.columns.get("same", batch.columns[PERSON])
         others = pc.not_equal(same[1:], same[:-1]).to_numpy(zero_copy_only=False)
         if (others > begins[1:]).any():  # two persons with one hash
@@ -150,7 +150,7 @@ class ChosenRows:
             order = np.lexsort(by[::-1])
             columns = {name: cells[order] for name, cells in columns.items()}
             begins |= changes(columns["who"])
-        return People(columns, begins)
+        return OwnedRows(columns, begins)
 
 
 def whole_people(stream: Sequence[Piece]) -> list[Piece]:

@@ -37,7 +37,7 @@ from tacit.errors import InternalError
 from tacit.rows.cells.dates import arrow_moment
 from tacit.rows.cells.encoder import Codes, Encoder, smallest
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader, plain
-from tacit.rows.counts.chosen_rows import ChosenRows, People, whole_people
+from tacit.rows.counts.chosen_rows import ChosenRows, OwnedRows, whole_people
 from tacit.rows.counts.counting import Bins, CompiledTally, Records, changes, repeated
 from tacit.rows.sources.duckdb_engine import embedded, looker_of
 from tacit.rows.sources.engine import PERSON
@@ -274,7 +274,7 @@ class OnePass:
         """Return the column of a set's items, or of their places, in a name that SQL can tell."""
         return f"{part}_{self._sets[name].name}"
 
-    def _items_of(self, name: str, batch: Batch, people: People) -> tuple[Ints, Ints]:
+    def _items_of(self, name: str, batch: Batch, people: OwnedRows) -> tuple[Ints, Ints]:
         """Return the items of people in all their rows, each once: of each the person, and which one it is."""
         most = self._domain[name].at_most
         order = pa.array(people.columns["at"])
