@@ -35,17 +35,13 @@ def test_two_values_have_geometric_noise_of_their_summed_rates(rate):
     assert found.anchor_variances[1] == pytest.approx(2 * np.exp(-rate) / np.expm1(-rate) ** 2, rel=1e-3)
 
 
-def all_runs(values):
-    return np.triu_indices(values)
-
-
 @pytest.mark.parametrize("law", SMALL, ids=repr)
 def test_variances_are_those_of_the_law(law):
     values, points = sum(law.segments), outputs(law, 13)
     weights = np.exp(-float(DRAWN) * norm(law, points))
     weights /= weights.sum()
     below = np.concatenate([np.zeros((len(points), 1)), points], axis=1)
-    low, high = all_runs(values)
+    low, high = np.triu_indices(values)
     expected = weights @ (below[:, high + 1] - below[:, low]) ** 2
     np.testing.assert_allclose(law.run_variance(low, high), expected, rtol=1e-6, atol=1e-9)
     assert law.mean_variance("ranges") == pytest.approx(expected.mean(), rel=1e-6, abs=1e-9)
@@ -60,7 +56,7 @@ def test_variances_of_noise_that_is_nearly_always_zero_are_positive_and_not_abov
     points = outputs(law, 3)
     weights = np.exp(-float(DRAWN) * norm(law, points))
     below = np.concatenate([np.zeros((len(points), 1)), points], axis=1)
-    low, high = all_runs(sum(law.segments))
+    low, high = np.triu_indices(sum(law.segments))
     # positive terms alone, so that the smallest of them has all its digits; what is left out makes it smaller
     expected = weights @ (below[:, high + 1] - below[:, low]) ** 2 / weights.sum()
     found = law.run_variance(low, high)
@@ -90,7 +86,7 @@ LONGEST = [law if law is LONG[2] else pytest.param(law, marks=pytest.mark.slow) 
 @pytest.mark.parametrize("law", LONGEST, ids=repr)
 def test_means_are_those_of_all_runs(law):
     values = sum(law.segments)
-    low, high = all_runs(values)
+    low, high = np.triu_indices(values)
     each = law.run_variance(low, high)
     assert law.mean_variance("ranges") == pytest.approx(each.mean(), rel=1e-5)
     assert law.mean_variance("prefixes") == pytest.approx(each[low == 0].mean(), rel=1e-5)
@@ -99,7 +95,7 @@ def test_means_are_those_of_all_runs(law):
 
 @pytest.mark.parametrize("law", LONGEST, ids=repr)
 def test_few_runs_have_the_variances_that_they_have_among_all(law):
-    low, high = all_runs(sum(law.segments))
+    low, high = np.triu_indices(sum(law.segments))
     some = np.random.default_rng(4).choice(len(low), 12, replace=False)
     rates = drawn_rates(law)
     expected = LineVariances(law.segments, rates).of_runs(low[::5], high[::5])  # needs all points at once
@@ -118,7 +114,7 @@ def scaled(law, by):
 def test_large_scales_follow_from_smaller_ones(law, monkeypatch):
     largest = max(float(law.anchor_rate), float(sum(law.cell_rates)), float(law.end_rate or 0))
     law = scaled(law, F(1, 10) / F(largest))
-    low, high = all_runs(sum(law.segments))
+    low, high = np.triu_indices(sum(law.segments))
     rates = drawn_rates(law)
     found = LineVariances(law.segments, rates).of_runs(low[::7], high[::7])
     monkeypatch.setattr(line_moments, "_FINE", (0.05, 0.07))  # so that 0.1 is computed outright

@@ -31,6 +31,10 @@ def replay(key=KEY):
     return noise.replayed(noise.Keystream(key=key))
 
 
+def as_words(rest):
+    return [rest & (2**64 - 1), rest >> 64]  # bits() reads little end first
+
+
 class Scripted(noise.Keystream):
     """Hands out the words that a test wrote down, and remembers how many bytes were asked for."""
 
@@ -264,7 +268,6 @@ def test_a_coin_too_close_for_floats_is_decided_by_192_bits():
     sampler = RejectedRadius(F(1000), 3, both_signs=False)
     chance = sampler.exact_chance(700)
     top, rest = chance >> 128, chance & ((1 << 128) - 1)
-    as_words = lambda r: [r & (2**64 - 1), r >> 64]  # noqa: E731 - bits() reads little end first
     away = np.array([700])
     assert sampler.accept(Scripted([top], as_words(rest - 1)), away).tolist() == [True]
     assert sampler.accept(Scripted([top], as_words(rest)), away).tolist() == [False]
@@ -275,7 +278,6 @@ def test_a_word_that_equals_a_threshold_is_decided_by_192_bits():
     i = len(table._top64) // 2
     threshold = thresholds_of(table)[i]
     word, next48, rest = threshold >> 176, (threshold >> 128) & (2**48 - 1), threshold & (2**128 - 1)
-    as_words = lambda r: [r & (2**64 - 1), r >> 64]  # noqa: E731 - bits() reads little end first
     for low, value in [(rest - 1, table.first + i), (rest, table.first + i + 1)]:
         stream = Scripted([word], [next48 << 16], as_words(low))
         assert table.draw(stream, 1).tolist() == [value]

@@ -192,16 +192,12 @@ class SegmentVariances:
 
     def of_differences(self, start: Ints, stop: Ints) -> Floats:
         """Return the variance of z[stop] - z[start], for start <= stop."""
-        (cell, share, place), (cell_stop, share_stop, place_stop) = (self._place(one) for one in (start, stop))
+        (cell, share, place), (cell_stop, share_stop, place_stop) = map(self._place, (start, stop))
         mapped, mapped_stop, far = self._mapped(cell, cell_stop, self._cells.of)
-        known, covariances = self._covariances(np.unique([mapped, mapped + 1, mapped_stop, mapped_stop + 1]))
-        points = [
-            (mapped, share - 1),
-            (mapped + 1, -share),
-            (mapped_stop, 1 - share_stop),
-            (mapped_stop + 1, share_stop),
-        ]
-        points = [(np.searchsorted(known, point), weight) for point, weight in points]
+        ends = (mapped, mapped + 1, mapped_stop, mapped_stop + 1)
+        known, covariances = self._covariances(np.unique(ends))
+        weights = (share - 1, -share, 1 - share_stop, share_stop)
+        points = [(np.searchsorted(known, end), weight) for end, weight in zip(ends, weights, strict=True)]
         out = np.zeros(start.size)
         for a, (point, weight) in enumerate(points):
             out += weight**2 * covariances[point, point]
