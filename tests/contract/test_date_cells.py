@@ -24,8 +24,8 @@ from parameters import one_in
 from tacit.errors import Unread
 from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
-from tacit.rows.cells.dates import arrow_date
 from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.number_cells import arrow_date
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.source import engine_for

@@ -22,7 +22,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.row_choice import row_keys, whole_keys, with_numbers, with_person_keys, with_words
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.duckdb_sql import DUCKDB
+from tacit.rows.sources.duckdb_engine import DUCKDB
 
 ALPHA = 1e-6
 PEOPLE = 60_000

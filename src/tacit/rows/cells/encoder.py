@@ -26,11 +26,11 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.rows.cells.dates import arrow_date
+from tacit.rows.cells.number_cells import arrow_date
 from tacit.rows.cells.readings import Code
 from tacit.rows.counts.batches import Batch, is_text, plain
 from tacit.rows.guard import closed
-from tacit.rows.sources.duckdb_sql import DUCKDB
+from tacit.rows.sources.duckdb_engine import DUCKDB
 
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
 _WIDEST_TABLE: Final = 2**20  # entries of a look-up table by number; wider ranges are not looked up

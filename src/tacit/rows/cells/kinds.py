@@ -13,8 +13,17 @@ import narwhals as nw
 
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.rows.cells.category_cells import categories_code
-from tacit.rows.cells.dates import PRECISION, dates_code, tick_of
-from tacit.rows.cells.number_cells import decimals_code, flag_code, grid_code, integers_code, lattice_key, wholes_of
+from tacit.rows.cells.number_cells import (
+    PRECISION,
+    dates_code,
+    decimals_code,
+    flag_code,
+    grid_code,
+    integers_code,
+    lattice_key,
+    tick_of,
+    wholes_of,
+)
 from tacit.rows.cells.readings import Code, DataColumn, Expr, check_cells, number_of, with_date
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]

@@ -42,7 +42,7 @@ import numpy.typing as npt
 
 from tacit.errors import DataRefused
 from tacit.ledger.input import is_unseen, without_unseen
-from tacit.rows.cells.dates import arrow_names
+from tacit.rows.cells.number_cells import arrow_names
 from tacit.rows.cells.readings import DataColumn
 
 _NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row

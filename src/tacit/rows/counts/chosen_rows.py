@@ -29,7 +29,7 @@ from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined, shared
 from tacit.rows.counts.counting import changes
 from tacit.rows.counts.row_choice import KEY, Order, Places, WordLayout, row_keys, whole_keys, with_person_keys
-from tacit.rows.sources.duckdb_sql import DUCKDB
+from tacit.rows.sources.duckdb_engine import DUCKDB
 from tacit.rows.sources.engine import PERSON
 
 _LONG: Final = 63  # bits of a whole number that is not below 0

@@ -34,8 +34,8 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.arrays import Ints
 from tacit.errors import InternalError
-from tacit.rows.cells.dates import arrow_moment
 from tacit.rows.cells.encoder import Codes, Encoder, smallest
+from tacit.rows.cells.number_cells import arrow_moment
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader, plain
 from tacit.rows.counts.chosen_rows import ChosenRows, OwnedRows, whole_people
 from tacit.rows.counts.counting import Bins, CompiledTally, Records, changes, repeated
@@ -54,7 +54,7 @@ class OnePass:
         self._engine, self._domain, self._codes, self._sets = opened.engine, opened.domain, opened.codes, opened.items
         self._read_from = {**opened.codes, **{name: opened.item_codes[name] for name in opened.items}}
         self._person, self._per_person, self._order = opened.person, opened.per_person, opened.order
-        self._layout = opened.layout
+        self._opened = opened
         self._sizes = {name: self._domain[name].size for name in self._codes}
         self._sizes |= {name: self._domain[name].cells for name in self._sets}
         self._dropping = frozenset(name for name, code in self._codes.items() if code.valid is not None)
@@ -128,7 +128,7 @@ class OnePass:
             rows: dict[str, Any] = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
             choosing = self._choosing(every)
             if choosing is not None:
-                rows |= choosing.packed({word: np.zeros(0, dtype=np.int64) for word in self._layout.words})
+                rows |= choosing.packed({word: np.zeros(0, dtype=np.int64) for word in self._opened.layout.words})
                 choosing.person_keys(rows[PERSON])
             self._put_together(self.looker().from_arrow(pa.table(rows)), choosing, ()).to_arrow_table()
 
@@ -188,7 +188,7 @@ class OnePass:
         self, pieces: Sequence[Piece], asked: frozenset[str], count: Callable[[Records], None], memory: str
     ) -> None:
         """Let DuckDB put the rows of each person together, each packed into a few words."""
-        encoder, layout, own = self._encoding(), self._layout, asked & self._codes.keys()
+        encoder, layout, own = self._encoding(), self._opened.layout, asked & self._codes.keys()
         choosing, sets = self._choosing(asked), sorted(asked & self._sets.keys())
         read = self._codes.keys() if own else self._dropping
         bounded = [name for name in sets if self._domain[name].at_most is not None]
@@ -268,7 +268,7 @@ class OnePass:
         reads = not self._codes.keys().isdisjoint(asked)
         if not reads and self._sets.keys().isdisjoint(asked):
             return None
-        return ChosenRows(self._layout, self._person, self._order, self._per_person, self.looker(), reads=reads)
+        return ChosenRows(self._opened.layout, self._person, self._order, self._per_person, self.looker(), reads=reads)
 
     def _listed(self, name: str, part: str = "i") -> str:
         """Return the column of a set's items, or of their places, in a name that SQL can tell."""

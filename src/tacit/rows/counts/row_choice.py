@@ -58,8 +58,7 @@ import numpy.typing as npt
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.rows.cells.dialect import Dialect
-from tacit.rows.cells.readings import EXACT, Code, DataColumn, Expr, within
+from tacit.rows.cells.readings import EXACT, Code, DataColumn, Dialect, Expr, within
 from tacit.rows.sources.engine import PERSON
 
 Numbers = npt.NDArray[np.int64]

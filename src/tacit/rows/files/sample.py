@@ -31,7 +31,7 @@ from tacit.rows.files.table_files import (
     shown_path,
 )
 from tacit.rows.guard import closed
-from tacit.rows.sources.duckdb_sql import quoted
+from tacit.rows.sources.duckdb_engine import quoted
 from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.file_engines import files
 

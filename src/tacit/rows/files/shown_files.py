@@ -31,8 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.question import Labels
-from tacit.rows.sources.duckdb_engine import embedded
-from tacit.rows.sources.duckdb_sql import quoted, quoted_name
+from tacit.rows.sources.duckdb_engine import embedded, quoted, quoted_name
 from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, cells_like, read_columns
 from tacit.rows.spill import private_folder
 

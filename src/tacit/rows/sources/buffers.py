@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.dates import arrow_date, arrow_moment
+from tacit.rows.cells.number_cells import arrow_date, arrow_moment
 from tacit.rows.cells.object_cells import decoded, id_of, lists_of, text_of, texts_of
 from tacit.rows.cells.readings import DataColumn, column_of, decimal_column
 from tacit.rows.counts.batches import Piece, is_text, of_columns

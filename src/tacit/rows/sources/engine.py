@@ -13,8 +13,7 @@ import narwhals as nw
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import Unread
-from tacit.rows.cells.dialect import Dialect
-from tacit.rows.cells.readings import DataColumn, column_of
+from tacit.rows.cells.readings import DataColumn, Dialect, column_of
 from tacit.rows.counts.batches import Piece
 from tacit.rows.guard import cancelled_by_interrupt
 

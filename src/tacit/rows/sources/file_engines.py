@@ -20,8 +20,7 @@ from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.table_files import csv_header, files_of, not_well_formed, parquet_columns, refuse_one_name_twice
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.buffers import arrow_column, is_held, legible
-from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded
-from tacit.rows.sources.duckdb_sql import duckdb_day, quoted, quoted_name
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, duckdb_day, embedded, quoted, quoted_name
 from tacit.rows.sources.engine import (
     EVENTS,
     NAMES,

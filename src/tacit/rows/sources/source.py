@@ -17,8 +17,9 @@ Checked by  tests/contract/test_rows_engines.py, tests/contract/test_rows_change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,13 +167,16 @@ class Opened:
     per_person: int
     order: Order | None
     moved: frozenset[str] | None
-    layout: WordLayout = field(init=False)
-    axes: Mapping[str, tuple[str, str]] = field(init=False)  # name of an axis -> its attribute, and which part it is
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "layout", WordLayout(self.domain, self.codes, self.moved))
-        axes = {axis.name: (name, axis.part) for name in self.domain for axis in self.domain.axes_of(name)}
-        object.__setattr__(self, "axes", axes)
+    @cached_property
+    def layout(self) -> WordLayout:
+        """How the attributes of a row are laid out on words."""
+        return WordLayout(self.domain, self.codes, self.moved)
+
+    @cached_property
+    def axes(self) -> dict[str, tuple[str, str]]:
+        """The attribute of each axis, by its name, and which part of it the axis is."""
+        return {axis.name: (name, axis.part) for name in self.domain for axis in self.domain.axes_of(name)}
 
     def over(
         self, engine: Engine, codes: Mapping[str, Code], items: Mapping[str, DataColumn], *, owned: bool

@@ -12,9 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.dates import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
-from tacit.rows.cells.dialect import Dialect
-from tacit.rows.cells.readings import NUMBER, DataColumn
+from tacit.rows.cells.number_cells import DAY_SECONDS, FORMS, SECONDS, SHIFT, STEPS, shorter_forms
+from tacit.rows.cells.readings import NUMBER, DataColumn, Dialect
 from tacit.rows.counts.batches import Batch, Piece, joined
 from tacit.rows.files.identity import identity
 from tacit.rows.guard import closed
