@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, OnProgress, command, note, progress, show, show_json, show_wrapped
+from tacit.cli.screen import AsJson, OnProgress, command, note, progress, show, show_json, show_wrapped, write_chart
 from tacit.errors import PlanError, Refused, nearest
 
 if TYPE_CHECKING:
@@ -259,13 +259,7 @@ def audit_disclosure(
         jump=jump,
     )
     if chart is not None:
-        from tacit.report.charts.release_charts import chart_png, chart_svg
-
-        picture = audited.chart()
-        if chart.suffix.lower() == ".png":
-            chart.write_bytes(chart_png(picture))
-        else:
-            chart.write_text(chart_svg(picture), encoding="utf-8")
+        write_chart(audited.chart(), chart)
     if as_json:
         show_json(audited.document())
     else:

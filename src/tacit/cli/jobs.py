@@ -58,13 +58,13 @@ def show_plan(
     found = read_job_or_case(job)
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
-    refused, would_refuse = "", refusals(found, plan.plans)
+    would_refuse = refusals(found, plan.plans)
+    refused = {"rows": "", **{about: str(would_refuse.get(about, "")) for about in ("policy", "leakage", "files")}}
     try:
         check_rows(found)
     except JobError as refusal:
-        refused = str(refusal)
-    uncovered, telling, changed = (str(would_refuse.get(about, "")) for about in ("policy", "leakage", "files"))
-    changed = "" if refused else changed
+        refused |= {"rows": str(refusal), "files": ""}
+    reasons = [reason for reason, refusal in refused.items() if refusal]
     if as_json:
         show_json(
             {
@@ -75,10 +75,8 @@ def show_plan(
                 "cost": str(plan.cost),
                 "remaining": str(left),
                 "fits": fits,
-                "rows_missing": refused or None,
-                "policy_refused": uncovered or None,
-                "leakage_refused": telling or None,
-                "files_refused": changed or None,
+                "rows_missing": refused["rows"] or None,
+                **{f"{about}_refused": refused[about] or None for about in ("policy", "leakage", "files")},
                 "releases": [{"name": name, **explained.document()} for name, explained in explanations.items()],
             }
         )
@@ -89,14 +87,13 @@ def show_plan(
         run = f"`{command('run', job)}`"
         if not fits:
             show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
-        elif refused or uncovered or telling or changed:
-            reasons = {"rows": refused, "policy": uncovered, "leakage": telling, "files": changed}
-            why = " and ".join(reason for reason, refusal in reasons.items() if refusal)
+        elif reasons:
+            why = " and ".join(reasons)
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}.")
         else:
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
-        note(*notes(found), *filter(None, [refused, uncovered, telling, changed]))
-    return 0 if fits and not (refused or uncovered or telling or changed) else 1
+        note(*notes(found), *(refused[reason] for reason in reasons))
+    return 0 if fits and not reasons else 1
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:

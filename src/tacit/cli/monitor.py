@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, from_here, note, show, show_json
+from tacit.cli.screen import AsJson, from_here, note, show, show_json, write_chart
 from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
@@ -179,15 +179,11 @@ def _publish(found: MonitorFile, opened: OpenMonitors) -> None:
 
 def _draw(history: History, file: Path, points: Path | None) -> None:
     from tacit.report.charts.monitor_charts import monitor_chart
-    from tacit.report.charts.release_charts import chart_png, chart_svg
 
     picture = monitor_chart(history, points=points)
-    if file.suffix.lower() == ".png":
-        file.write_bytes(chart_png(picture))
-    elif file.suffix.lower() == ".svg":
-        file.write_text(chart_svg(picture), encoding="utf-8")
-    else:
+    if file.suffix.lower() not in (".svg", ".png"):
         raise PlanError("must end in .svg or .png", key="--chart", given=str(file), fix="Rename it.")
+    write_chart(picture, file)
 
 
 def _begun(found: MonitorFile, where: str) -> str:

@@ -198,24 +198,11 @@ def _exists(out: Path) -> PolicyError:
     return PolicyError("must not exist yet", key="--out", given=str(out), fix=fix)
 
 
-class File(StrEnum):
-    """The files that people write."""
-
-    policy = "policy"
-    job = "job"
-    case = "case"
-    table = "table"
-
-
-SCHEMAS = {
-    File.policy: ("tacit.policy.policy_file", "policy_schema"),
-    File.job: ("tacit.jobs.job_file", "job_schema"),
-    File.case: ("tacit.jobs.case_file", "case_schema"),
-    File.table: ("tacit.jobs.table_file", "table_schema"),
-}
+File = StrEnum("File", ["policy", "job", "case", "table"])
 
 
 def show_schema(file: Annotated[File, typer.Argument(help="Which file.")], *, as_json: AsJson = False) -> None:
     """Print the JSON schema of policy, job, case or table files; editors use it to complete and check them."""
-    module, name = SCHEMAS[file]
-    show_json(getattr(import_module(module), name)())  # a schema is JSON with or without --json
+    room = "policy" if file == File.policy else "jobs"
+    module = import_module(f"tacit.{room}.{file.value}_file")
+    show_json(getattr(module, f"{file.value}_schema")())  # a schema is JSON with or without --json

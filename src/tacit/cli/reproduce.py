@@ -70,20 +70,10 @@ def reproduce_paper(
     show_reproduction(paper.value, data, quick=quick, fresh=fresh, output=output, as_json=as_json)
 
 
-class Benchmark(StrEnum):
-    """What can be measured."""
-
-    noise = "noise"
-    rows = "rows"
-    top_k = "top_k"
-    monitor = "monitor"
-    plan = "plan"
-    clusters = "clusters"
-    grids = "grids"
-    lines = "lines"
-    disclosure = "disclosure"
-    tables = "tables"
-    records = "records"
+Benchmark = StrEnum(
+    "Benchmark",
+    ["noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines", "disclosure", "tables", "records"],
+)
 
 
 def run_benchmarks(

@@ -151,6 +151,16 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
         yield report
 
 
+def write_chart(chart: Any, file: Path) -> None:
+    """Write a chart to a .png file, or to one of another name as SVG."""
+    from tacit.report.charts.release_charts import chart_png, chart_svg
+
+    if file.suffix.lower() == ".png":
+        file.write_bytes(chart_png(chart))
+    else:
+        file.write_text(chart_svg(chart), encoding="utf-8")
+
+
 def from_here(folder: Path) -> Path:
     """Return the path as a user would type it, where it lies below this folder."""
     here = Path.cwd()

@@ -28,12 +28,12 @@ def _smoothing(entry: YamlEntry) -> float:
     return found
 
 
-_CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
+CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
 _TABLE: Final = Keys(
     Key("names", {"type": "array", "minItems": 1, "items": TEXT}, read=together, required=True),
     Key(
         "cells",
-        {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": _CELL}},
+        {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": CELL}},
         read=together,
         required=True,
     ),

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Final
 from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, PlanError, nearest
-from tacit.jobs.case_dependence import DEPENDENCE, read_dependence, read_value
+from tacit.jobs.case_dependence import CELL, DEPENDENCE, read_dependence, read_value
 from tacit.jobs.job_file import PLANNED, RELEASES, Job, JobRelease, job_below, open_job, rows_below, schema_of_jobs
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
@@ -44,7 +44,6 @@ _MADE_PUBLIC: Final = "Count a public or an earlier data set, or leave the limit
 DECIMALS: Final = 4  # of an epsilon that is planned for a release
 
 _NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
-_CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
 _BY_NAME: Final[Schema] = {"type": "object", "minProperties": 1, "additionalProperties": TEXTS}
 _ONE_OR_EACH: Final[Schema] = {
     "anyOf": [_NUMBER, {"type": "object", "minProperties": 1, "additionalProperties": _NUMBER}]
@@ -108,7 +107,7 @@ class Case:
             {
                 "type": "object",
                 "minProperties": 1,
-                "additionalProperties": {"anyOf": [_CELL, {"type": "array", "items": _CELL}]},
+                "additionalProperties": {"anyOf": [CELL, {"type": "array", "items": CELL}]},
             },
             "The sensitive values of each protected attribute.",
             read=together,
@@ -241,12 +240,10 @@ def job_of_case(top: YamlEntry, path: str | Path) -> Job:
 
 def read_case(path: str | Path) -> Case:
     """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    return _case_below(open_job(path, whole=_WHOLE, kind="a case file"), path)
+    return _case_below(open_job(path, _WHOLE, "case file"), path)
 
 
 def _case_below(top: YamlEntry, path: str | Path) -> Case:
-    if not top.is_mapping:
-        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     fields = _keys().entries(top)
     if "limit" not in fields and "epsilon" not in fields:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")

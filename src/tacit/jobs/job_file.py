@@ -215,7 +215,7 @@ def read_job(path: str | Path) -> Job:
 def read_job_or_case(path: str | Path) -> Job:
     """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
     top = open_job(path)
-    if not top.is_mapping or "dependence" not in top.mapping():  # a case has a dependence
+    if "dependence" not in top.mapping():  # a case has a dependence
         return job_below(top, path)
     # here, not above: that module is built on this one
     from tacit.jobs.case_file import job_of_case
@@ -223,18 +223,21 @@ def read_job_or_case(path: str | Path) -> Job:
     return job_of_case(top, path)
 
 
-def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> YamlEntry:
-    """Return the top of a job file, or of a case file."""
+def open_job(path: str | Path, whole: str = "the job", kind: str = "job file", if_table: str = "") -> YamlEntry:
+    """Return the top of a job file, or of another file with a policy."""
     Path(path).absolute()  # refuses a working folder that no longer exists, before the file is looked for
-    return YamlSource.open(
+    top = YamlSource.open(
         path,
         file=str(path),
         whole=whole,
         refusal=JobError,
-        kind=kind,
-        if_table=f"Name {kind.replace('a ', 'the ', 1)}; the table belongs into it, below `rows:`.",
-        if_missing=f"Check the path of {kind.replace('a ', 'the ', 1)}.",
+        kind=f"a {kind}",
+        if_table=if_table or f"Name the {kind}; the table belongs into it, below `rows:`.",
+        if_missing=f"Check the path of the {kind}.",
     ).read()
+    if not top.is_mapping:
+        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
+    return top
 
 
 def job_below(
@@ -250,8 +253,6 @@ def job_below(
     A release whose epsilon is the word `planned` has what `planned` gives for its question.
     """
     file = Path(path).absolute()
-    if not top.is_mapping:
-        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
     keys = Keys(*(instead if instead and key.name == RELEASES else key for key in Keys.of(Job)), *also)
     fields = keys.entries(top)
     values = Keys.of(Job).read(fields)

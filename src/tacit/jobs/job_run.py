@@ -100,7 +100,9 @@ def plan_releases(job: Job) -> tuple[Planner, dict[str, Plan]]:
 def remaining(job: Job) -> Fraction:
     """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
     with _begun_ledger(job) as ledger:
-        if ledger is not None and (job.budget is None or _has_account(ledger, job)):
+        if ledger is not None and (
+            job.budget is None or any(account.dataset == job.dataset for account in ledger.accounts())
+        ):
             left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
             return left if job.budget is None else min(left, job.budget)
     if job.budget is None:
@@ -180,10 +182,6 @@ def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
         return
     with Ledger(job.ledger, create=False) as ledger:
         yield ledger
-
-
-def _has_account(ledger: Ledger, job: Job) -> bool:
-    return any(account.dataset == job.dataset for account in ledger.accounts())
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
-from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
-from tacit.jobs.job_file import ANALYST, DATASET, LEDGER
+from tacit.errors import BudgetExceeded, DataRefused, Refused
+from tacit.jobs.job_file import ANALYST, DATASET, LEDGER, open_job
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, PlaceVerdict
@@ -30,7 +30,7 @@ from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.policy.keys import POSITIVE, TEXT, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
 from tacit.policy.policy_file import POLICY, schema_with_policy
-from tacit.policy.yaml_entries import TABLE_NAMES, YamlEntry, YamlSource
+from tacit.policy.yaml_entries import TABLE_NAMES, YamlEntry
 
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # it becomes the name of files
 Monitor = PlaceMonitor | MapMonitor
@@ -357,17 +357,7 @@ def event_files(where: str | Path) -> list[Path]:
 def read_monitor_file(path: str | Path) -> MonitorFile:
     """Read a monitor file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = YamlSource.open(
-        path,
-        file=str(path),
-        whole="the monitor file",
-        refusal=JobError,
-        kind="a monitor file",
-        if_table="Name the YAML file.",
-        if_missing="Check the path of the monitor file.",
-    ).read()
-    if not top.is_mapping:
-        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
+    top = open_job(path, "the monitor file", "monitor file", "Name the YAML file.")
     fields = file_keys().entries(top)
     values = Keys.of(MonitorFile).read(fields)
     if "ledger" in values and "dataset" not in values:

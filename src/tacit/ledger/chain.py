@@ -368,11 +368,6 @@ def place_of(table: Table, key: Key) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def nodes_above(place: str) -> list[str]:
-    """Return the nodes above a place, the root first."""
-    return [place[:length] for length in range(DEPTH + 1)]
-
-
 def row_seal(table: Table, row: Stored, seal: Seal) -> str:
     """Return the seal of a row."""
     fields = {column.name: row[column.name] for column in table.columns}

@@ -188,11 +188,7 @@ class RaisedCoins(Clause):
         self._before, self._after, self._contents = before, after, contents
 
     def check(self, page: Page, dataset: str) -> None:
-        """Leave the transaction if lines or what is noted of their files have moved: the price was another one.
-
-        Raises:
-            StateMoved: If they have.
-        """
+        """Raise `StateMoved` if lines or what is noted of their files have moved: the price was another one."""
         before, now = self._before, read_state(page, dataset, {**self._after, **self._contents}, self._before.source)
         if (
             now is None

@@ -161,7 +161,8 @@ class Page:
         """Read the nodes above places, and hold each against the one above it."""
         if not self._can_check:
             return
-        wanted = sorted({node for place in places for node in chain.nodes_above(place)} - self._tree.keys(), key=len)
+        above = {place[:length] for place in places for length in range(DEPTH + 1)}  # the root has no digit
+        wanted = sorted(above - self._tree.keys(), key=len)
         if not wanted:
             return
         found: Tree = {node: {} for node in wanted}

@@ -314,7 +314,7 @@ class Session:
         """
         allowance = allow(self.policy, at_most, as_epsilon(epsilon))
         rows = self._rows
-        (receipt,) = self._charge([(allowance.epsilon, str(allowance))])
+        (receipt,) = self._purse.pay(fixed([(allowance.epsilon, str(allowance))])).receipts
 
         def check(question: BelowPlan) -> None:
             check_answerable(rows, question.base, self.policy)
@@ -328,10 +328,6 @@ class Session:
             return replace(record, promise=promise, _make_frame=rows.frame)
 
         return Asking(allowance, check, answer)
-
-    def _charge(self, costs: Costs) -> Sequence[Receipt | None]:
-        """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
-        return self._purse.pay(fixed(costs)).receipts
 
 
 def _listed_plans(given: Any) -> list[Plan]:

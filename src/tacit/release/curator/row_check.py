@@ -84,6 +84,7 @@ def check_key(rows: Rows, attributes: Sequence[str], key: Sequence[str]) -> KeyC
     return KeyCheck(tuple(key), int(many.sum()), int((many > 1).sum()))
 
 
+_ONE: Final = nw.lit(1, nw.Int64)
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5
 
@@ -334,20 +335,22 @@ class _Check:
 
     def _sums(self, frame: Any, asked: Mapping[str, Expr | None]) -> dict[str, int]:
         """Count the rows that pass each test (None: all of them) in one pass."""
-        one = nw.lit(1, nw.Int64)
         tests = {f"t{place}": test for place, test in enumerate(asked.values())}
+        sums = [
+            (nw.len() if test is None else nw.when(test).then(_ONE).sum()).alias(name) for name, test in tests.items()
+        ]
+        row = self._row(frame, sums)
+        return {key: row[name] for key, name in zip(asked, tests, strict=True)}
+
+    def _row(self, frame: Any, sums: Sequence[Expr]) -> dict[str, int]:
+        """Return the only row of some sums by their names; those of nothing are 0."""
 
         def collected() -> dict[str, Any]:
-            sums = [
-                (nw.len() if test is None else nw.when(test).then(one).sum()).alias(name)
-                for name, test in tests.items()
-            ]
             with self._engine.quiet():
                 (row,) = frame.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
             return dict(row)
 
-        row = closed(collected, unreadable())
-        return {key: int(row[name] or 0) for key, name in zip(asked, tests, strict=True)}
+        return {name: int(value or 0) for name, value in closed(collected, unreadable()).items()}
 
     def _persons(self) -> Iterator[PersonCheck]:
         policy = self._policy
@@ -369,25 +372,18 @@ class _Check:
         if reading == "real":
             whose = whose & ~nw.col(PERSON).cast(nw.Float64).is_nan()
         total = self._sums(frame, {"rows": None, "whose": whose})
-        one = nw.lit(1, nw.Int64)
         # rows of one person are chosen among those that the domain keeps
-        kept = one if fits is None else nw.when(fits).then(one).otherwise(nw.lit(0, nw.Int64))
+        kept = _ONE if fits is None else nw.when(fits).then(_ONE).otherwise(nw.lit(0, nw.Int64))
         owned = frame.filter(whose).select(PERSON, kept.alias("kept"))
         people = owned.group_by(PERSON).agg(nw.len().alias("n"), nw.col("kept").sum().alias("kept"))
         surplus = nw.col("kept") - (per_person or 1)
-
-        def collected() -> dict[str, Any]:
-            sums = (
-                nw.len().alias("people"),
-                nw.when(nw.col("n") > 1).then(one).sum().alias("several"),
-                nw.when(surplus > 0).then(surplus).sum().alias("surplus"),
-                nw.col("kept").sum().alias("fitting"),
-            )
-            with self._engine.quiet():
-                (row,) = people.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
-            return dict(row)
-
-        row = {name: int(value or 0) for name, value in closed(collected, unreadable()).items()}
+        sums = (
+            nw.len().alias("people"),
+            nw.when(nw.col("n") > 1).then(_ONE).sum().alias("several"),
+            nw.when(surplus > 0).then(surplus).sum().alias("surplus"),
+            nw.col("kept").sum().alias("fitting"),
+        )
+        row = self._row(people, sums)
         if any(attribute.is_set for attribute in self._policy.domain.values()):
             row["surplus"] = 0  # the items of all rows of a person count
         return PersonCheck(

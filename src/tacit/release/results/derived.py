@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -44,8 +44,7 @@ class DerivedRecord(NumbersRecord):
         return float(min(widths[widths > 0], default=0.0)) / 4
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        lower, upper = self.plan.query.ends(self.parts, self.plan.policy.domain, level)
-        return lower, upper
+        return self.plan.query.ends(self.parts, self.plan.policy.domain, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -71,11 +70,8 @@ def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> Der
 
 @draw_record.register
 def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
-    return partial(_derive_from, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
-
-
-def _derive_from(plan: DerivedPlan, measured: Sequence[Measurements]) -> DerivedRecord:
-    return derive(plan, [infer(part, consistent=True) for part in measured])
+    measured = [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)]
+    return lambda: derive(plan, [infer(part, consistent=True) for part in measured])
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -92,10 +88,6 @@ class ClustersRecord(DerivedRecord):
     objective: float
     settled: ClustersPlan
     _own: Ints = field(repr=False)  # which centre each cell of the grid belongs to
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.centres.flags.writeable = self._own.flags.writeable = False
 
     @property
     def done(self) -> ClustersPlan:
@@ -177,8 +169,4 @@ def clustered(plan: ClustersPlan, settled: ClustersPlan, parts: Sequence[LinearR
 def _(plan: ClustersPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
     settled, parts = draw_stages(plan, *truths)
     measured = [Measurements(part.plan, part.noisy, None, None) for part in parts]
-    return partial(_cluster_from, plan, settled, measured)
-
-
-def _cluster_from(plan: ClustersPlan, settled: ClustersPlan, measured: Sequence[Measurements]) -> ClustersRecord:
-    return clustered(plan, settled, [infer(part) for part in measured])
+    return lambda: clustered(plan, settled, [infer(part) for part in measured])

@@ -320,12 +320,6 @@ class RectanglesRecord(NumbersRecord):
     _cells: Floats | None = field(repr=False)  # estimates of all cells; None where only rectangles were measured
     _centre: Floats = field(repr=False)  # estimates of the answers, as they are: values may have been cut at zero
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for array in (self._cells, self._centre):
-            if array is not None:
-                array.flags.writeable = False
-
     def rectangle(self, x_low: Any, x_high: Any, y_low: Any, y_high: Any) -> float:
         """Return the estimated number of people in a rectangle, all ends included."""
         estimate = self._estimate((x_low, x_high, y_low, y_high))

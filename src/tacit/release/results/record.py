@@ -48,12 +48,13 @@ class ReleaseRecord(ABC):
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
-        self.values.flags.writeable = False
+        for found in vars(self).values():
+            for array in found.values() if isinstance(found, dict) else [found]:
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
 
     def __repr__(self) -> str:
-        plan = self.done
-        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
-        return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
+        return f"<release of {self.plan.query}, epsilon {shown(self.plan.epsilon)}: {self.summary()}>"
 
     @property
     def done(self) -> Plan:
@@ -160,6 +161,11 @@ class NumbersRecord(ReleaseRecord):
     plan: LinearPlan | DerivedPlan
     _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
 
+    def __repr__(self) -> str:
+        plan = self.done
+        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
+        return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
+
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_ends": None}
 
@@ -201,12 +207,6 @@ class LinearRecord(NumbersRecord):
     _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for array in (self._centre, self._floor, self._ceiling):
-            if array is not None:
-                array.flags.writeable = False
 
     @property
     def exact(self) -> npt.NDArray[np.bool_]:

@@ -10,13 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from types import NoneType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.law import Law
@@ -81,8 +79,7 @@ def with_law(law: Law | TiltedCube | None, counts: Ints) -> SelectedCounts:
     raise TypeError(type(law).__name__)
 
 
-@with_law.register(Law)
-@with_law.register(NoneType)
+@with_law.register
 def _(law: Law | None, counts: Ints) -> SelectedCounts:
     return Noisy(counts, law)
 
@@ -107,15 +104,6 @@ class SelectionRecord(ReleaseRecord):
     _which: Ints = field(repr=False)
     _floor: Floats = field(repr=False)
     _ceiling: Floats = field(repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for array in (self.places, self._which, self._floor, self._ceiling):
-            array.flags.writeable = False
-
-    def __repr__(self) -> str:
-        plan = self.plan
-        return f"<release of {plan.query}, epsilon {shown(plan.epsilon)}: {self.summary()}>"
 
     @property
     def verdicts(self) -> list[str]:

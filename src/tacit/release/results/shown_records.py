@@ -95,7 +95,8 @@ def show_records(plan: RecordsPlan, rows: Rows, secret_of: Callable[[str], bytes
             marks = _marks(rule, positions, absent, domain, rows)
             is_shown = shown(rule, marks, _coins(plan, secrets[at], names, numbers, stream))
             for name in () if plan.is_whole else rule.names:
-                cells[name] = _missing_unless(is_shown, cells[name], domain[name].size)
+                missing = np.asarray(domain[name].size).astype(cells[name].dtype)
+                cells[name] = np.where(is_shown, cells[name], missing)
             if rule.tosses and (rule.marks == OPEN).any():
                 sure[at] = np.asarray(is_shown & (marks == OPEN))
             hidden |= ~is_shown
@@ -154,10 +155,6 @@ def _names(plan: RecordsPlan, positions: Positions, named: Mapping[str, Named], 
         else:
             blocks[:, place, 0] = positions[name]
     return blocks
-
-
-def _missing_unless(is_shown: Bools, cells: Codes, size: int) -> Codes:
-    return np.where(is_shown, cells, np.asarray(size).astype(cells.dtype))
 
 
 MOST_COUNTED: Final = 2**20  # different rows without a key, which are counted
@@ -275,9 +272,7 @@ def _filed(plan: RecordsPlan, parts: list[ShownBatch], others: Iterator[ShownBat
         for at, found in kept.sure.items():
             sure[at] += int(found.sum())
     check_people(people, plan.policy.known_people)
-    if every_key is not None and not every_key.are_unique():
-        raise _key_twice(plan)
-    file = table.finish()
+    file = table.finish() if every_key is None or every_key.are_unique() else None
     if file is None:
         raise _key_twice(plan)
     if owned.max(initial=0) > plan.rows_each:

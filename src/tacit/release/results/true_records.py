@@ -19,7 +19,6 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from tacit.amounts import shown as shown_amount
 from tacit.arrays import Bools, Floats
 from tacit.errors import PlanError
 from tacit.noise.kept_coins import share_kept
@@ -28,6 +27,7 @@ from tacit.plan.question import Labels, check_where, read_where
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.where import Test, Where
 from tacit.release.results.record import ReleaseRecord, check_level
+from tacit.release.results.value_files import write_csv
 from tacit.rows.counts.counting import holds_at
 from tacit.rows.files.shown_files import ShownFile
 
@@ -55,14 +55,6 @@ class TrueRecordsRecord(ReleaseRecord):
     _cells: dict[str, Codes] = field(repr=False)  # positions; the size of the attribute stands for a missing cell
     _sure: dict[int, Bools] = field(repr=False)  # by rule: which rows were sure to be shown
     _names_of_rows: dict[str, list[Any]] = field(repr=False)  # of columns that are no attributes
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for array in (*self._cells.values(), *self._sure.values()):
-            array.flags.writeable = False
-
-    def __repr__(self) -> str:
-        return f"<release of {self.plan.query}, epsilon {shown_amount(self.plan.epsilon)}: {self.summary()}>"
 
     def summary(self) -> str:
         return f"{self.rows:,} row{'s' * (self.rows != 1)}"
@@ -150,8 +142,6 @@ class TrueRecordsRecord(ReleaseRecord):
         return {key: value for key, value in super().__getstate__().items() if key != "_columns"}
 
     def write_csv(self, path: Path) -> None:
-        from tacit.release.results.value_files import write_csv
-
         write_csv(path, self.columns(), {}, error=0.0)
 
     def write_values(self, folder: Path, name: str) -> str:
