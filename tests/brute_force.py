@@ -8,9 +8,10 @@ import numpy as np
 
 from line_layouts import matrix
 from tacit.plan.measure.sums import LineSums
-from tacit.plan.question import resolve
+from tacit.plan.question import Query, resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.questions.moments import Squares
+from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
@@ -70,7 +71,7 @@ def answers_of(query: Any, domain: Any, record: Any) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _meaning(query: Any, domain: Any) -> tuple[Any, list[Any]]:
     """Whom a query is about, and for each answer what a person adds to it; the same for all records."""
-    query = resolve(query, domain)
+    query = resolve(query, domain) if isinstance(query, Query) else query  # measured sums are no questions
     return None if query.where is None else query.where.compile(domain), _answers(query, domain)
 
 
@@ -198,3 +199,21 @@ def step_by_data_sets(query: Any, policy: Policy, people: int) -> dict[str, Any]
                 if not any(smaller < other for smaller, _ in ways):
                     changes.append(sum(adds[b] - adds[a] for a, b in zip(start, world, strict=True)))
     return largest(changes)
+
+
+def assert_never_above(step: LargestStep, slow: dict[str, Any], most_rate: int = 3) -> None:
+    """Check that nothing that was found by enumeration lies above a step, or outside the hull of its profiles."""
+    for name in ("up", "down", "l1", "square"):
+        assert getattr(step, name) >= slow[name], name
+    for right, left in product(range(most_rate + 1), repeat=2):
+        most = max((right * fall + left * rise for fall, rise in step.profiles), default=0)
+        assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
+
+
+def assert_step_of_all_edges(query: Any, policy: Policy) -> None:
+    """Check a step that says that it is exact against all edges."""
+    slow, step = step_by_edges(query, policy), largest_step(query, policy)
+    assert step.exact
+    found = {"up": step.up, "down": step.down, "l1": step.l1, "square": step.square}
+    assert found == {name: slow[name] for name in found}, str(query)
+    assert_never_above(step, slow, 5)

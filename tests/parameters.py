@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -11,9 +11,23 @@ import pytest
 from hypothesis import settings
 
 
-def examples(many: int) -> settings:
-    """Draw so many examples where they are fresh (`make audit`); other runs take a third, always the same ones."""
-    return settings(max_examples=many if os.environ.get("TACIT_EXAMPLES") == "fresh" else many // 3, deadline=None)
+def examples(many: int, few: int = 0) -> settings:
+    """Draw many examples where they are fresh (`make audit`); other runs take few or a third, always the same ones."""
+    fresh = os.environ.get("TACIT_EXAMPLES") == "fresh"
+    return settings(max_examples=many if fresh else few or many // 3, deadline=None)
+
+
+def replaying(key: bytes) -> Any:
+    """Return a fixture that gives every test of its module the same stream of noise."""
+
+    @pytest.fixture(autouse=True)
+    def stream() -> Iterator[None]:
+        from tacit import noise
+
+        with noise.replayed(noise.Keystream(key=key)):
+            yield
+
+    return stream
 
 
 def one_in(share: int, *lists: Iterable[Any]) -> list[Any]:

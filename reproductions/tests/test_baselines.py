@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from parameters import replaying
 from tacit import noise
 from tacit.noise.two_scale import TwoScale
 from tacit_reproductions.document_002.baselines import (
@@ -20,12 +21,7 @@ from tacit_reproductions.document_002.baselines import (
 
 FAR = np.array([90_000, 60_000, 30_000, 0], dtype=np.int64)  # noise never changes which are the largest
 HALF = Fraction(1, 2)
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=bytes(32))):
-        yield
+stream = replaying(bytes(32))
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1.0, 4.0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit_reproductions import data
 from tacit_reproductions.document_004 import figures as figures_004
@@ -17,12 +18,7 @@ from tacit_reproductions.reproduction import Run
 ROOT = Path(__file__).parents[2]
 FOLDER = next((ROOT / name for name in data.NEARBY if (ROOT / name).is_dir()), None)
 needs_data = pytest.mark.skipif(FOLDER is None, reason="the data sets are not beside the repository")
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"golden numbers of document 004..")):
-        yield
+stream = replaying(b"golden numbers of document 004..")
 
 
 def test_example_2_on_adult():

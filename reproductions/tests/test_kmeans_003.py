@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from parameters import replaying
 from tacit import noise
 from tacit_reproductions import data
 from tacit_reproductions.document_003.kmeans import (
@@ -20,11 +21,7 @@ from tacit_reproductions.document_003.kmeans import (
     valid_sensitivity,
 )
 
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"k-means of document 003, tested.")):
-        yield
+stream = replaying(b"k-means of document 003, tested.")
 
 
 @pytest.mark.parametrize("highest", [(30,), (11, 8), (5, 4, 3)])

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from parameters import replaying
 from tacit import noise
 from tacit_reproductions.document_003.line_trials import Asked, line_policy, our_noise, scored
 from tacit_reproductions.document_003.ordered import ConsistentTree, OrderedHierarchical, best_fan_out, height
@@ -15,12 +16,7 @@ SMALL = [
     *((16, 4, 2), (16, 4, 4), (50, 7, 3), (33, 8, 2), (12, 1, 2), (17, 16, 16), (9, 5, 9)),
     *((20, 20, 4), (33, 40, 2), (17, 17, 4)),  # one tree alone
 ]
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"ordered mechanisms of paper 003.")):
-        yield
+stream = replaying(b"ordered mechanisms of paper 003.")
 
 
 def cells(low, high, fan_out):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from parameters import replaying
 from tacit import noise
 from tacit_reproductions import data
 from tacit_reproductions.document_001.building import (
@@ -38,12 +39,7 @@ from tacit_reproductions.document_001.theorems import Drawn, lines, settings
 ROOT = Path(__file__).parents[2]
 FOLDER = next((ROOT / name for name in data.NEARBY if (ROOT / name).is_dir()), None)
 needs_data = pytest.mark.skipif(FOLDER is None, reason="the data sets are not beside the repository")
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"golden numbers of document 001..")):
-        yield
+stream = replaying(b"golden numbers of document 001..")
 
 
 @pytest.fixture(scope="module")

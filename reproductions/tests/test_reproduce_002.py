@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit.monitor.alarm import chance_certainly_below
 from tacit.plan.choose import choose
@@ -49,12 +50,7 @@ FACTS = {
 }
 EXACT = {"BMS-POS": 141, "Kosarak": 156, "T40I10D100K": 806}  # counts that are no estimates; elsewhere all
 OF_THE_PAPER = ("BMS-POS", "Kosarak", "T40I10D100K")
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"golden numbers of document 002..")):
-        yield
+stream = replaying(b"golden numbers of document 002..")
 
 
 @pytest.fixture(scope="module")

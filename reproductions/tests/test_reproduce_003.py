@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit import noise
+from parameters import replaying
 from tacit_reproductions import data
 from tacit_reproductions.document_003.composition import averaged_variance, composition_claims, knowledge_claims
 from tacit_reproductions.document_003.constraints import (
@@ -30,12 +30,7 @@ VALUES = 4_357
 ROOT = Path(__file__).parents[2]
 FOLDER = next((ROOT / name for name in data.NEARBY if (ROOT / name).is_dir()), None)
 needs_data = pytest.mark.skipif(FOLDER is None, reason="the data sets are not beside the repository")
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"golden numbers of document 003..")):
-        yield
+stream = replaying(b"golden numbers of document 003..")
 
 
 def sets(*members):

@@ -19,8 +19,6 @@ from tacit.ledger.coins import ContentMarks, RaisedCoins
 from tacit.ledger.ledger import Ledger
 from tacit.plan.leakage.shown import Shown
 
-pytestmark = pytest.mark.one_in(2)  # each law in one of the databases
-
 
 @dataclass(frozen=True)
 class EdgePolicy:

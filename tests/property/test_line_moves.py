@@ -1,8 +1,7 @@
 """How people move on a line is what enumeration of all edges finds: nobody further, somebody as far."""
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record
@@ -18,7 +17,9 @@ from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import everything, partition, values, within
 
 
-def check_moves(data, policy):
+@examples(1000, 40)
+@given(data=st.data(), policy=policies(presences=("public", "public", "secret")))
+def test_moves_on_a_line_are_what_enumeration_of_all_edges_finds(data, policy):
     lines = [n for n in policy.domain if len(policy.domain.axes_of(n)) == 1 and policy.domain.axes_of(n)[0].ordered]
     assume(lines)
     name, where = data.draw(st.sampled_from(lines)), data.draw(st.none() | predicates(policy.domain))
@@ -43,19 +44,6 @@ def check_moves(data, policy):
     assert (moves.reach, moves.may_enter_or_leave) == (farthest, may_enter_or_leave)
     if may_enter_or_leave:
         assert moves.segments[0] == (moves.sizes[0],)
-
-
-@examples(120)
-@given(data=st.data(), policy=policies(presences=("public", "public", "secret")))
-def test_moves_on_a_line_are_what_enumeration_of_all_edges_finds(data, policy):
-    check_moves(data, policy)
-
-
-@pytest.mark.slow
-@settings(max_examples=1000)
-@given(data=st.data(), policy=policies(presences=("public", "public", "secret")))
-def test_moves_on_a_line_are_what_enumeration_finds_in_many_policies(data, policy):
-    check_moves(data, policy)
 
 
 def test_moves_of_lines_too_long_to_enumerate():

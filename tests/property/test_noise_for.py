@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of
@@ -36,7 +35,9 @@ def worst_loss(noise, query, policy):
     return max((loss_of(noise, change) for change in changes_of(query, policy)), default=Fraction(0))
 
 
-def check_that_all_of_epsilon_is_used(data, policy, epsilon):
+@examples(800, 53)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
     query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     step = largest_step(query, policy)
     noise, _ = noise_for(step, epsilon, query.size(policy.domain))
@@ -49,38 +50,14 @@ def check_that_all_of_epsilon_is_used(data, policy, epsilon):
         assert loss == epsilon  # tight: no noise is wasted
 
 
-def check_the_plan(data, policy, epsilon):
+@examples(1000, 66)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_a_plan_hides_its_base_query(data, policy, epsilon):
     plan = choose(data.draw(linear_queries(policy.domain)), policy, epsilon)
     for change in changes_of(plan.base, policy):
         assert sum((loss_of(law, change[entries]) for law, entries in plan.laws()), Fraction(0)) <= epsilon
         if plan.noise is None:
             assert not change.any()
-
-
-@examples(160)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
-    check_that_all_of_epsilon_is_used(data, policy, epsilon)
-
-
-@pytest.mark.slow
-@settings(max_examples=800)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_the_worst_loss_over_all_edges_of_many_policies_is_epsilon(data, policy, epsilon):
-    check_that_all_of_epsilon_is_used(data, policy, epsilon)
-
-
-@examples(200)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_a_plan_hides_its_base_query(data, policy, epsilon):
-    check_the_plan(data, policy, epsilon)
-
-
-@pytest.mark.slow
-@settings(max_examples=1000)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_plans_of_many_policies_hide_their_base_queries(data, policy, epsilon):
-    check_the_plan(data, policy, epsilon)
 
 
 @given(falls=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=4), epsilon=EPSILONS)

@@ -5,9 +5,8 @@ import json
 from fractions import Fraction
 
 import jsonschema
-import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import every_record
@@ -37,26 +36,15 @@ def policies_with_facts(draw):
     return Policy(policy.domain, policy.secrets, known, policy.presence, draw(st.text(max_size=20)), **owners)
 
 
-def check_that_it_reads_back(policy):
+@examples(500, 20)
+@given(policies_with_facts())
+def test_a_policy_reads_back_as_itself(policy):
     text = write_policy(policy)
     again = read_policy(text)
     assert again == policy
     assert again.fingerprint == policy.fingerprint
     assert json.loads(json.dumps(policy_document(policy))) == policy_document(policy)
     VALIDATOR.validate(yaml.safe_load(text))
-
-
-@examples(60)
-@given(policies_with_facts())
-def test_a_policy_reads_back_as_itself(policy):
-    check_that_it_reads_back(policy)
-
-
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(policies_with_facts())
-def test_many_policies_read_back_as_themselves(policy):
-    check_that_it_reads_back(policy)
 
 
 NAMES = st.text(min_size=1, max_size=12).filter(

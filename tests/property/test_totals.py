@@ -3,8 +3,7 @@
 from itertools import combinations_with_replacement
 
 import numpy as np
-import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record, known_numbers
@@ -22,7 +21,9 @@ def sums(query, policy, groups, answers):
     return [np.bincount(g, part).tolist() for g, part in zip(groups, np.split(answers, ends), strict=True)]
 
 
-def check_totals(data, policy):
+@examples(600, 43)
+@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
+def test_no_edge_changes_an_exact_total(data, policy):
     query = resolve(data.draw(linear_queries(policy.domain, TABLES)), policy.domain)
     assert isinstance(query, Marginals)
     for groups in (exact_groups(query, policy), finest_groups(query, policy)):
@@ -36,19 +37,6 @@ def check_totals(data, policy):
         }
         for hidden, cover in edges_of(policy):
             assert found[hidden] == found[cover]
-
-
-@examples(130)
-@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
-def test_no_edge_changes_an_exact_total(data, policy):
-    check_totals(data, policy)
-
-
-@pytest.mark.slow
-@settings(max_examples=600)
-@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
-def test_no_edge_of_many_policies_changes_an_exact_total(data, policy):
-    check_totals(data, policy)
 
 
 @examples(120)
@@ -65,7 +53,9 @@ def test_no_edge_raises_or_lowers_a_cell_that_is_said_not_to(data, policy):
         assert not (change > 0)[~sides[1]].any()
 
 
-def check_cumulative_counts_and_attributes(data, policy):
+@examples(500, 33)
+@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
+def test_no_edge_changes_an_exact_cumulative_count_or_attribute(data, policy):
     lines = [n for n in policy.domain if len(policy.domain.axes_of(n)) == 1 and policy.domain.axes_of(n)[0].ordered]
     assume(lines)
     query = cumulative(data.draw(st.sampled_from(lines)), where=data.draw(st.none() | predicates(policy.domain)))
@@ -84,20 +74,9 @@ def check_cumulative_counts_and_attributes(data, policy):
         assert all(by_name[0][name] == by_name[1][name] for name in fixed)
 
 
-@examples(100)
-@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
-def test_no_edge_changes_an_exact_cumulative_count_or_attribute(data, policy):
-    check_cumulative_counts_and_attributes(data, policy)
-
-
-@pytest.mark.slow
-@settings(max_examples=500)
-@given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
-def test_no_edge_of_many_policies_changes_an_exact_cumulative_count_or_attribute(data, policy):
-    check_cumulative_counts_and_attributes(data, policy)
-
-
-def check_totals_under_knowledge(data, free):
+@examples(400, 26)
+@given(data=st.data(), free=policies(most=2, largest=3, presences=("public",)))
+def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals(data, free):
     assume(free.domain.size <= 6)
     policy = Policy(free.domain, free.secrets, data.draw(st.lists(facts(free.domain), min_size=1, max_size=2)))
     query = resolve(data.draw(linear_queries(policy.domain, TABLES)), policy.domain)
@@ -113,19 +92,6 @@ def check_totals_under_knowledge(data, free):
     for world in combinations_with_replacement(answers, 3):
         totals = sums(query, policy, groups, sum(answers[record] for record in world))
         assert seen.setdefault(tuple(sum(numbers[record] for record in world)), totals) == totals
-
-
-@examples(80)
-@given(data=st.data(), free=policies(most=2, largest=3, presences=("public",)))
-def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals(data, free):
-    check_totals_under_knowledge(data, free)
-
-
-@pytest.mark.slow
-@settings(max_examples=400)
-@given(data=st.data(), free=policies(most=2, largest=3, presences=("public",)))
-def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals_in_many_policies(data, free):
-    check_totals_under_knowledge(data, free)
 
 
 def test_a_plan_with_several_rows_per_person_uses_no_totals():

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import beta, binomtest
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit.noise.cube import Cube
 from tacit.noise.sum_bounds import noise_bounds
@@ -39,12 +40,7 @@ PLAIN = tc.Policy(DOMAIN, tc.secrets.everything())
 PRESENCE = tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret")
 BLOCKS = tc.Policy(DOMAIN, tc.secrets.partition("age", width=10) | tc.secrets.attributes("disease"))
 KNOWN = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.marginal("sex")])
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"additive mechanisms, test stream")):
-        yield
+stream = replaying(b"additive mechanisms, test stream")
 
 
 CASES = [

@@ -11,18 +11,13 @@ import pytest
 from scipy.stats import binomtest, chisquare, geom
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.monitor import monitor
 from tacit.monitor.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
 
 ALPHA = 1e-5
 ONE = Fraction(1)
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"decisions on thresholds, stream.")):
-        yield
+stream = replaying(b"decisions on thresholds, stream.")
 
 
 def fits(hits: int, trials: int, chance: float) -> bool:

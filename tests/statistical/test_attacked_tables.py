@@ -1,12 +1,11 @@
 """Tables under attack: every planted one is found; no right one is accused, nor any that was mended."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
-from tacit import noise
+from parameters import replaying
 from tacit.audit.sampled_audits.sampled_audit import Verdict
 from tacit.audit.selfcheck.attacked_tables import MOST_RIGHT, attacked_tables, estimated
 from tacit.audit.selfcheck.planted.tables import planted_tables
@@ -17,12 +16,7 @@ from tacit.publish.methods.perturbation import Uniform
 ALPHA = 1e-6
 LONG = ("sampled-by-share", "estimates-from-group-wise-retention")  # seconds
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in attacked_tables]
-
-
-@pytest.fixture(autouse=True)
-def _replay() -> Iterator[None]:
-    with noise.replayed(noise.Keystream(key=b"t" * 32)):
-        yield
+stream = replaying(b"t" * 32)
 
 
 @pytest.mark.parametrize("name", NAMES)

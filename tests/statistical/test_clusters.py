@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.audit import Verdict
 from tacit.audit.exact_audit import plan_loss
 from tacit.plan.choose import choose
@@ -30,12 +30,7 @@ from tacit.release.session import open_for
 
 LINE = tc.Policy(tc.Domain({"x": tc.Integers(0, 29)}), tc.secrets.within(1, "x"), [tc.known.size(60)])
 ALPHA = 1e-6
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=b"tacit, clusters by fixed samples")):
-        yield
+stream = replaying(b"tacit, clusters by fixed samples")
 
 
 def ramps() -> Any:

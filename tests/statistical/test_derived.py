@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.plan.choose import choose
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import measure, true_answers
@@ -30,12 +30,7 @@ POLICIES = {
     "near ages": tc.Policy(DOMAIN, tc.secrets.within(4, "age")),
     "one way": tc.Policy(DOMAIN, tc.secrets.records("sick")),
 }
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"means and quantiles of a stream!")):
-        yield
+stream = replaying(b"means and quantiles of a stream!")
 
 
 def people(many: int) -> pd.DataFrame:

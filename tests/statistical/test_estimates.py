@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit.plan.choose import choose
 from tacit.plan.plans.linear import blur
@@ -24,12 +25,7 @@ from tacit.rows.rows import open_rows
 OPTIONS = {"none": (False, False), "fit": (True, False), "positive": (False, True), "both": (True, True)}
 ADULT = resources.files("tacit") / "data"
 WOMEN_AND_MEN = tc.marginals(sets=[["sex", "income"], ["sex", "occupation"], ["sex", "education"], ["sex", "age"]])
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"estimates and intervals, a test!")):
-        yield
+stream = replaying(b"estimates and intervals, a test!")
 
 
 def counted(plan, policy, rows):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from line_laws import norm, outputs
-from tacit import noise
+from parameters import replaying
 from tacit.audit import Verdict, sampled
 from tacit.noise.line.law import DRAWN, LineNoise
 
@@ -17,12 +17,7 @@ ALPHA = 1e-6
 KEY = b"tacit noise on lines, statistics"
 F = Fraction
 EPSILON = 1
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=KEY)):
-        yield
+stream = replaying(KEY)
 
 
 def release(law):

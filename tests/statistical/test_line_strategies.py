@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.plan.plans.linear import every_plan
 from tacit.plan.question import resolve
 
@@ -25,12 +25,7 @@ QUERIES = {
     "prefixes": tc.cumulative("x"),
     "listed": tc.ranges("x", [(0, 9), (5, 30), (50, 52), (18, 41)]),
 }
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"strategies on a line, our stream")):
-        yield
+stream = replaying(b"strategies on a line, our stream")
 
 
 def strategies(policy, query, epsilon):

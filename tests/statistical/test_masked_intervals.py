@@ -4,13 +4,12 @@ Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria
 several columns: 64 settings of sums and 64 of single groups, half of them with a value that outweighs its column.
 """
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-import tacit as tc
+from parameters import replaying
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.intervals import column_sums, combinations, one_count, sums
 from tacit.publish.methods.masked import Masked
@@ -23,12 +22,7 @@ SHAPES = ((2, 6), (2, 2), (3, 4), (2, 3), (4, 6), (2, 3, 4), (5, 10), (2, 10))  
 DRAWS = 400
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _replay() -> Iterator[None]:
-    with tc.noise.replayed(tc.noise.Keystream(key=b"q" * 32)):
-        yield
+stream = replaying(b"q" * 32)
 
 
 def shares(draw: np.random.Generator, values: int) -> np.ndarray:

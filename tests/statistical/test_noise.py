@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from parameters import replaying
 from tacit import noise
 from tacit.noise.cube import Cube
 from tacit.noise.cube_radius import RejectedRadius, radius_sampler
@@ -20,12 +21,7 @@ ALPHA = 1e-6
 KEY = b"tacit statistical tests, key one"
 DRAWS = 200_000
 F = Fraction
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=KEY)):
-        yield
+stream = replaying(KEY)
 
 
 def quantiles(law, chances):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from tacit import noise
+from parameters import replaying
 from tacit.audit import Verdict, sampled
 from tacit.audit.selfcheck.planted import planted
 
@@ -63,12 +63,7 @@ EVENTS = {
 }
 RAISES = "error-raised-on-value"
 RARE = "noise-left-out-at-times"  # by an event of probability 1/2000
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=KEY)):
-        yield
+stream = replaying(KEY)
 
 
 def loss_lower_bound(hits_hidden, hits_cover, draws):

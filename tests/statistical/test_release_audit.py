@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.audit import Verdict
 from tacit.audit.sampled_audits.canonical import canonical
 from tacit.audit.sampled_audits.made_up import made_up
@@ -47,12 +47,7 @@ SIZED = tc.Policy(PEOPLE, tc.secrets.attributes("disease"), [tc.known.size(40)])
 MAP = tc.Policy(
     tc.Domain({"at": tc.Grid(3, 3, of=("lat", "lon"), low=(10, 20), high=(13, 26))}), tc.secrets.everything()
 )
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=KEY)):
-        yield
+stream = replaying(KEY)
 
 
 def noise_for_one_row(monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.audit.selfcheck.registry import MECHANISMS, TABLE
@@ -28,10 +29,7 @@ def key(number):
     return number.to_bytes(4, "big") + b"tacit sampled audit, runs   "
 
 
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=key(0))):
-        yield
+stream = replaying(key(0))
 
 
 # each has a loss of exactly one along hidden -> cover, reached on events that are not rare

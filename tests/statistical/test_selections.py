@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
+from parameters import replaying
 from tacit import noise
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
@@ -26,12 +27,7 @@ SECRETS = {
     "rising": tc.secrets.values({"clicked": [0]}),
     "both": tc.secrets.attributes("clicked"),
 }
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"selections, a fixed test stream.")):
-        yield
+stream = replaying(b"selections, a fixed test stream.")
 
 
 def items(many: int, ways: str = "falling", **more) -> tc.Policy:

@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.plan.choose import choose
 from tacit.plan.plans.linear import LinearPlan
 from tacit.release.estimate.infer import infer
@@ -33,12 +33,7 @@ POLICIES = {
     "one way": tc.Policy(DOMAIN, tc.secrets.records("sick")),
     "wards": tc.Policy(DOMAIN, tc.secrets.attributes("ward")),
 }
-
-
-@pytest.fixture(autouse=True)
-def stream():
-    with noise.replayed(noise.Keystream(key=b"variances of a stream of noise!!")):
-        yield
+stream = replaying(b"variances of a stream of noise!!")
 
 
 def people(many: int) -> pd.DataFrame:

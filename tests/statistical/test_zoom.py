@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import tacit as tc
-from tacit import noise
+from parameters import replaying
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans import zoom
@@ -17,12 +17,7 @@ from tacit.plan.plans.zoom import LOOK
 from tacit.plan.questions.clusters import ClustersPlan
 
 ALPHA = 1e-6
-
-
-@pytest.fixture(autouse=True)
-def _replay():
-    with noise.replayed(noise.Keystream(key=b"tacit: look, then zoom, samples.")):
-        yield
+stream = replaying(b"tacit: look, then zoom, samples.")
 
 
 def fits(seen: Any, law: TwoScale) -> bool:
