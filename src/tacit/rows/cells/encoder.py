@@ -116,7 +116,7 @@ class _Evaluator:
         row, positions = found.column("row").to_numpy(), []
         for (code, size), named in zip(codes, names, strict=True):
             keys = [found.column(name) for name in named]
-            places = closed(partial(code.decode, keys), InternalError("counting rows"))
+            places = np.broadcast_to(closed(partial(code.decode, keys), InternalError("counting rows")), row.shape)
             of_rows = np.full(rows, size, dtype=smallest(size))
             of_rows[row[places >= 0]] = places[places >= 0]
             positions.append(of_rows)

@@ -11,38 +11,26 @@ Checked by  tests/contract/test_rehearsal.py, tests/unit/rows/test_rows_canary.p
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
-import numpy.typing as npt
 
 from tacit.errors import DataRefused, InternalError, safe_cause
 from tacit.rows.cells.readings import Code, DataColumn
-from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.guard import blind
 from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.source import Opened
 
+if TYPE_CHECKING:
+    from tacit.rows.counts.engine_tables import EngineTables
+
 _STAGE: Final = "trying out the types of columns"
 _rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable
 
 
-class Counter(Protocol):
-    """What counts rows: one pass over batches of them, or Spark."""
-
-    def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
-        """Return the counts of people, or sums of positions with their counts, for each need."""
-
-    def rehearse(self) -> None:
-        """Do with rows of which there are none everything that fails if their types cannot be counted."""
-
-    def looker(self) -> Any:
-        """Return the DuckDB that looks cells up, if there is one."""
-
-
-def counter_of(opened: Opened, *, looker: Callable[[], Any] | None = None) -> Counter:
+def counter_of(opened: Opened, *, looker: Callable[[], Any] | None = None) -> OnePass | EngineTables:
     """Return what counts these rows."""
     if not opened.engine.counts:
         return OnePass(opened, looker=looker)
@@ -51,7 +39,7 @@ def counter_of(opened: Opened, *, looker: Callable[[], Any] | None = None) -> Co
     return EngineTables(opened)
 
 
-def rehearse(opened: Opened, counter: Counter) -> None:
+def rehearse(opened: Opened, counter: OnePass | EngineTables) -> None:
     """Refuse rows of types that cannot be counted; `counter` counts these rows."""
     shapes = blind(lambda: _shapes(opened), _STAGE)
     place = opened.engine.place

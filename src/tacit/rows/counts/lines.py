@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -52,30 +52,6 @@ class Addition(NamedTuple):
     frame: Any
     keys: Sequence[Expr]
     above: Expr
-
-
-class LineCounting(Protocol):
-    """How an engine gets from rows to groups of people: `RowLines` and `PeopleLines`."""
-
-    owner: tuple[str, ...]  # the column that says whose line it is, where a person may have several
-
-    def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
-        """Return the people that `where` picks, as groups of the cells of attributes with their number "n"."""
-
-    def slots(self, names: frozenset[str]) -> Any:
-        """Return one line for each row that counts: the slots of attributes, and whose it is."""
-
-    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
-        """Return one line for each row that counts and that `where` picks, ready to be added up."""
-
-    def held(self, name: str, where: Test | None) -> HeldItems:
-        """Return the items of a set, a line for each that one of the people whom `where` picks has."""
-
-    def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
-        """Return the positions of groups: of each attribute."""
-
-    def item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
-        """Return the positions of groups of items."""
 
 
 def grouped(frame: Any, keys: Sequence[Expr], *, distinct: tuple[str, ...] = (), lines: Expr | None = None) -> Any:
@@ -373,6 +349,6 @@ class PeopleLines:
         return self._order.added(self._opened.engine.dialect.with_numbers(frame, self._order.numbers))
 
 
-def lines_of(opened: Opened) -> LineCounting:
+def lines_of(opened: Opened) -> RowLines | PeopleLines:
     """Return how lines are made of rows: by themselves, or by their owners."""
     return RowLines(opened) if opened.person is None else PeopleLines(opened)
