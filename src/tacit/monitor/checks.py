@@ -62,24 +62,17 @@ def check_policy(policy: Any) -> None:
     """Refuse what is no policy, and edges that change what is known: whoever makes up for it moves in any way."""
     policy = as_policy(policy)
     for fact in touched_facts(policy):
-        raise PlanError(
-            "must not be what a secret edge changes: visits of others would come and go with it, at any step",
-            key="known",
-            given=fact.words(),
-            fix="Leave it out of the policy of a monitor.",
-        )
+        rule = "must not be what a secret edge changes: visits of others would come and go with it, at any step"
+        raise PlanError(rule, key="known", given=fact.words(), fix="Leave it out of the policy of a monitor.")
 
 
 def check_scale(step: int, epsilon: Fraction) -> None:
     """Refuse an epsilon for which noise cannot be drawn."""
     if not SMALLEST_SCALE <= step / epsilon <= LARGEST_SCALE:
         lowest, highest = shown(step / LARGEST_SCALE), shown(step / SMALLEST_SCALE)
-        raise PlanError(
-            f"must lie between {lowest} and {highest} here",
-            key="epsilon",
-            given=shown(epsilon),
-            fix="Below, the noise hides any count; above, there is none.",
-        )
+        rule = f"must lie between {lowest} and {highest} here"
+        fix = "Below, the noise hides any count; above, there is none."
+        raise PlanError(rule, key="epsilon", given=shown(epsilon), fix=fix)
 
 
 def check_columns(columns: EventColumns, policy: Policy) -> None:
@@ -122,12 +115,9 @@ def unit_of(policy: Policy, person: Any, visits: Any, *, default: int | None) ->
     who = column_name(person, "person") or policy.person
     if visits is not None:
         if who is None:
-            raise PlanError(
-                "needs a person",
-                key="visits_per_person",
-                given=visits,
-                fix="Name the column that says whose visit it is: person='id'.",
-            )
+            rule = "needs a person"
+            fix = "Name the column that says whose visit it is: person='id'."
+            raise PlanError(rule, key="visits_per_person", given=visits, fix=fix)
         return who, whole_number(visits, "visits_per_person", fix="Leave it out to protect single visits.")
     if who is not None and who == policy.person:
         return who, policy.per_person
@@ -266,12 +256,9 @@ def map_attribute(domain: Domain, attribute: str | None) -> tuple[str, Attribute
         raise PlanError("must say which attribute has the places", key="attribute", given=list(found), fix="Name one.")
     for name, watched_places in found.items():
         return name, watched_places
-    raise PlanError(
-        "must have the places as items or categories",
-        key="attribute",
-        given=list(domain) if attribute is None else attribute,
-        fix="Declare tc.Items([..]).",
-    )
+    rule = "must have the places as items or categories"
+    fix = "Declare tc.Items([..])."
+    raise PlanError(rule, key="attribute", given=list(domain) if attribute is None else attribute, fix=fix)
 
 
 def monitored(attribute: Attribute, places: Any) -> Places:
@@ -344,9 +331,5 @@ def _check_direction(step: LargestStep, policy: Policy) -> None:
 
 
 def _unprotected(policy: Policy) -> PlanError:
-    return PlanError(
-        "must protect the visits: no secret edge changes their number",
-        key="policy",
-        given=policy.name,
-        fix=f"Add {_ONE_WAY}, or count without a monitor.",
-    )
+    rule = "must protect the visits: no secret edge changes their number"
+    return PlanError(rule, key="policy", given=policy.name, fix=f"Add {_ONE_WAY}, or count without a monitor.")

@@ -74,22 +74,16 @@ def as_clock(start: Any, every: Any, *, start_key: str = "start") -> Clock:
     if start is None and not isinstance(every, str | datetime.timedelta):
         start = 0
     if start is None:
-        raise PlanError(
-            "must be given where a step has a duration",
-            key=start_key,
-            fix=f"Say {start_key}='2020-03-01', when the first step begins.",
-        )
+        rule = "must be given where a step has a duration"
+        raise PlanError(rule, key=start_key, fix=f"Say {start_key}='2020-03-01', when the first step begins.")
     if isinstance(start, int) and not isinstance(start, bool):
         if abs(start) > LONGEST:
             raise PlanError(f"must lie within {LONGEST:,}", key=start_key, given=start, fix="Count from a later start.")
         length = 1 if every is None else every
         if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= LONGEST:
-            raise PlanError(
-                "must be a whole number from 1 where times are numbers",
-                key="every",
-                given=every,
-                fix=f"For times that are dates, say {start_key}='2020-03-01', every='1 day'.",
-            )
+            rule = "must be a whole number from 1 where times are numbers"
+            fix = f"For times that are dates, say {start_key}='2020-03-01', every='1 day'."
+            raise PlanError(rule, key="every", given=every, fix=fix)
         return Clock(start, length)
     return Clock(_start_ticks(start, start_key), _duration(every), dates=True)
 

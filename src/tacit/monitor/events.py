@@ -250,11 +250,9 @@ class _Reader:
         if clock.dates and kind in ("whole", "real"):
             raise DataRefused("holds numbers, but the clock of the monitor has dates", column=raw, fix="Make it dates.")
         if not clock.dates and kind in ("date", "datetime"):
-            raise DataRefused(
-                "holds dates, so the monitor needs a clock with dates",
-                column=raw,
-                fix="Say start='2020-03-01', every='1 day' (MapMonitor: at=..), or time=None to go by batches.",
-            )
+            rule = "holds dates, so the monitor needs a clock with dates"
+            fix = "Say start='2020-03-01', every='1 day' (MapMonitor: at=..), or time=None to go by batches."
+            raise DataRefused(rule, column=raw, fix=fix)
         return TimeColumn(kind, getattr(dtype, "time_zone", None), clock)
 
     def read(self) -> Events:

@@ -231,11 +231,9 @@ class _Monitor(ABC):
             if ledger is not None:
                 journal.announce_charge(db)
         if ledger is None and was_owed:
-            raise PlanError(
-                "must be named again: the process ended before the charge was noted",
-                key="ledger",
-                fix="Name the ledger and the data set that the monitor was begun with; nothing is charged twice.",
-            )
+            rule = "must be named again: the process ended before the charge was noted"
+            fix = "Name the ledger and the data set that the monitor was begun with; nothing is charged twice."
+            raise PlanError(rule, key="ledger", fix=fix)
         if ledger is None or dataset is None:
             return
         try:

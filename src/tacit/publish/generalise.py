@@ -116,12 +116,9 @@ def _shown(table: PublishedTable) -> Ints:
     independent as the test assumes. Estimates of the true counts vary more than it would expect.
     """
     if not table.method.appends:
-        raise PlanError(
-            "must be perturbed uniformly: for other tables it is not known how far counts differ by chance alone",
-            key="source",
-            given=table.method.name,
-            fix="Make a table with tc.publish.perturbed, or give public data.",
-        )
+        rule = "must be perturbed uniformly: for other tables it is not known how far counts differ by chance alone"
+        fix = "Make a table with tc.publish.perturbed, or give public data."
+        raise PlanError(rule, key="source", given=table.method.name, fix=fix)
     return table.published
 
 

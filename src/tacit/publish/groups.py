@@ -281,12 +281,9 @@ def _are_too_many(attributes: Sequence[Attribute]) -> bool:
 def check_listable(name: str, attribute: Attribute) -> None:
     """Refuse a column with too many values to list."""
     if _are_too_many([attribute]):
-        raise PlanError(
-            f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes",
-            key="groups",
-            given=name,
-            fix="Declare it in coarser steps (`step: 1000`), or leave it out of `groups`.",
-        )
+        rule = f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes"
+        fix = "Declare it in coarser steps (`step: 1000`), or leave it out of `groups`."
+        raise PlanError(rule, key="groups", given=name, fix=fix)
 
 
 def check_covers(merges: Generalisation, domain: Domain) -> None:

@@ -70,12 +70,8 @@ class RandomisedResponse(ABC):
     def estimate(self, yes: int, *, people: int, level: float = 0.95) -> People:
         """Estimate how many of these people have the secret, from how many said yes."""
         if not 0 <= yes <= people or not people or not 0 < level < 1:
-            raise PlanError(
-                "must be from 0 to the number of people, and the level between 0 and 1",
-                key="estimate",
-                given=yes,
-                fix="Count who said yes.",
-            )
+            rule = "must be from 0 to the number of people, and the level between 0 and 1"
+            raise PlanError(rule, key="estimate", given=yes, fix="Count who said yes.")
         tail = (1 - level) / 2
         low = 0.0 if not yes else float(betaincinv(yes, people - yes + 1, tail))
         high = 1.0 if yes == people else float(betaincinv(yes + 1, people - yes, 1 - tail))

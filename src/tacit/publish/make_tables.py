@@ -246,12 +246,8 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
         raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
     method = _made_anew(table.method)
     if table.one_per is not None:
-        raise PlanError(
-            "must have every record: of some sets one was picked, and a set might be in two versions",
-            key="table",
-            given=table.one_per,
-            fix="Publish all rows anew, which costs epsilon again.",
-        )
+        rule = "must have every record: of some sets one was picked, and a set might be in two versions"
+        raise PlanError(rule, key="table", given=table.one_per, fix="Publish all rows anew, which costs epsilon again.")
     _check_payer(table.account, rows)
     columns = replace(table.groups.columns, public=table.merges.before(table.groups.columns.public))
     if isinstance(rows, Session):
@@ -283,12 +279,8 @@ def _made_anew(given: Method) -> Method:
         old = cast(PromisingMethod, given).criterion
         criterion = Criterion(old.lam, old.delta, old.how, old.tails)
         return replace(given, channel=channel, criterion=criterion)  # type: ignore[type-var]
-    raise PlanError(
-        "must be made by a method of this library",
-        key="table",
-        given=given.name,
-        fix="Publish all rows anew, which costs epsilon again.",
-    )
+    rule = "must be made by a method of this library"
+    raise PlanError(rule, key="table", given=given.name, fix="Publish all rows anew, which costs epsilon again.")
 
 
 def _check_payer(account: PaidAccount | None, rows: Any) -> None:
@@ -370,12 +362,9 @@ def _check_spelled_alike(column: str, ours: Sequence[Any], theirs: Sequence[Any]
     for value in theirs:
         old = known.get(_spelled(value), value)
         if old != value or type(old) is not type(value):
-            raise PlanError(
-                f"must be written as in the table, which has {old!r} ({kind_of(old)})",
-                key=f"rows.{column}",
-                given=f"{value!r} ({kind_of(value)})",
-                fix="Convert the column to the type and spelling that it had.",
-            )
+            rule = f"must be written as in the table, which has {old!r} ({kind_of(old)})"
+            fix = "Convert the column to the type and spelling that it had."
+            raise PlanError(rule, key=f"rows.{column}", given=f"{value!r} ({kind_of(value)})", fix=fix)
 
 
 def _spelled(value: Any) -> Any:

@@ -144,18 +144,16 @@ class PublishedTable:
         """Estimates of the true counts: a row for each group, a column for each sensitive value."""
         return self.method.estimates(self.published, self.sizes)
 
+    def labels(self) -> dict[str, Labels]:
+        """Return the public and the sensitive columns of a frame with a line for each group and sensitive value."""
+        public = self.groups.group_labels(lines=len(self.values))
+        return {**public, **self.groups.columns.value_labels(len(self.sizes))}
+
     @cached_property
     def frame(self) -> Any:
         """A line for each group and sensitive value: the published count, and what it says about the true one."""
-        columns: dict[str, Any] = {
-            **self.groups.group_labels(lines=len(self.values)),
-            **self.groups.columns.value_labels(len(self.sizes)),
-            COUNT: self.published.ravel()
-            if self.method.unit == 1
-            else self.published.ravel() * float(self.method.unit),
-            "estimate": self.estimates.ravel(),
-        }
-        return self.groups.frame(columns)
+        counts = self.published.ravel() if self.method.unit == 1 else self.published.ravel() * float(self.method.unit)
+        return self.groups.frame({**self.labels(), COUNT: counts, "estimate": self.estimates.ravel()})
 
     @property
     def rows(self) -> Any:
@@ -166,14 +164,7 @@ class PublishedTable:
                 "has counts, and no records that could be listed", key="table", given=self.method.name, fix=fix
             )
         lines = self.published.ravel()
-        columns: dict[str, Any] = {
-            name: _repeated(column, lines)
-            for name, column in {
-                **self.groups.group_labels(lines=len(self.values)),
-                **self.groups.columns.value_labels(len(self.sizes)),
-            }.items()
-        }
-        return self.groups.frame(columns)
+        return self.groups.frame({name: _repeated(column, lines) for name, column in self.labels().items()})
 
     @property
     def expected_error(self) -> float:

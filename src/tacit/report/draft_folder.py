@@ -77,12 +77,9 @@ def begin_draft(job: Job) -> UnfinishedFolder:
                 if attempt == 2 or not _removed(folder):
                     raise _in_use(job, folder)
         except OSError as fault:
-            raise job.refuse(
-                "out",
-                f"has {folder.name} beside it, and the system does not say whose it is ({system_reason(fault)})",
-                given=str(job.out),
-                fix="Nothing was charged. Look at it as whoever made it, or name another folder.",
-            ) from None
+            rule = f"has {folder.name} beside it, and the system does not say whose it is ({system_reason(fault)})"
+            fix = "Nothing was charged. Look at it as whoever made it, or name another folder."
+            raise job.refuse("out", rule, given=str(job.out), fix=fix) from None
     raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
 
 
@@ -170,12 +167,9 @@ def _refusal(job: Job, folder: Path, left: _Left) -> JobError | None:
         return None
     look = f"look at {str(folder)!r}, keep what you need, and remove it; then the job can run again"
     if paid is None:
-        return job.refuse(
-            "out",
-            f"has {folder.name} beside it, left by a run that broke off before its report was written",
-            given=str(job.out),
-            fix=f"What is in it may have been paid for: {look}, and is charged again.",
-        )
+        rule = f"has {folder.name} beside it, left by a run that broke off before its report was written"
+        fix = f"What is in it may have been paid for: {look}, and is charged again."
+        return job.refuse("out", rule, given=str(job.out), fix=fix)
     kept = "what it had not written yet is lost" if left.has_files else "nothing was written, so that is lost"
     return job.refuse(
         "out",
@@ -187,12 +181,8 @@ def _refusal(job: Job, folder: Path, left: _Left) -> JobError | None:
 
 
 def _in_use(job: Job, folder: Path) -> JobError:
-    return job.refuse(
-        "out",
-        f"has {folder.name} beside it, where another run of this job is at work",
-        given=str(job.out),
-        fix="Nothing was charged. Wait for it, or name another folder.",
-    )
+    rule = f"has {folder.name} beside it, where another run of this job is at work"
+    return job.refuse("out", rule, given=str(job.out), fix="Nothing was charged. Wait for it, or name another folder.")
 
 
 def is_complete(folder: Path) -> bool:

@@ -164,6 +164,8 @@ def _release(
     moving = [reason for reason in plan.step.why if reason not in plan.step.unmoved_reasons]
     first, *others = [part.step.unmoved_reasons for part in plan.parts]
     still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
+    # the policy stands in the report once, not once for every release; the certificate's own file has it
+    certificate = {**record.certificate, "policy": "printed in this report, under: The policy as a file"}
     return {
         "id": f"release-{number}",
         "name": name,
@@ -195,17 +197,14 @@ def _release(
         "labels": list(labels),
         "numbers": [_HEADINGS.get(name, name.capitalize()) for name in numbers],
         "rows": [
-            {
-                "labels": [_label(column[place]) for column in labels.values()],
-                "numbers": [column[row] for column in columns],
-            }
-            for row, place in enumerate(shows)
+            {"labels": ["" if label[place] is None else str(label[place]) for label in labels.values()], "numbers": row}
+            for place, row in zip(shows, zip(*columns, strict=True), strict=True)
         ],
         "which_rows": _which_rows(record, order),
         "predictions": [*dict.fromkeys([*plan.predictions(), *record.certificate.get("terms", ())])],  # each once
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
-        "certificate": _certificate(record),
+        "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),
     }
 
 
@@ -242,19 +241,9 @@ def _still(still: int, moving: int) -> str:
 def _fitting(record: ReleaseRecord) -> str:
     """Say what was done to the noisy answers afterwards, and only what was."""
     query, base = record.plan.query, record.plan.base
-    sentences: list[str] = []
-    for done in record.certificate["post_processing"]:
-        if done == "nonnegative":
-            sentences.append("No count was left below zero." if query.counted.counts_people else "")
-        else:
-            sentences.append(query.fitting(base))
-    return " ".join(filter(None, sentences))
-
-
-def _certificate(record: ReleaseRecord) -> str:
-    # the policy stands in the report once, not once for every release; the certificate's own file has it
-    document = {**record.certificate, "policy": "printed in this report, under: The policy as a file"}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    nonnegative = "No count was left below zero." if query.counted.counts_people else ""
+    done = record.certificate["post_processing"]
+    return " ".join(filter(None, (nonnegative if one == "nonnegative" else query.fitting(base) for one in done)))
 
 
 def _blocks(sections: Sequence[Section]) -> list[_Block]:
@@ -311,7 +300,3 @@ def _factor(epsilon: Fraction) -> str:
     except OverflowError:
         factor = math.inf
     return f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else "more than a million"
-
-
-def _label(value: Any) -> str:
-    return "" if value is None else str(value)

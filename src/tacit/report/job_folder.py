@@ -102,15 +102,28 @@ def publish(
             tables[name] = write_release(folder, name, record)
             for table in tables[name]:
                 synced(folder / table)
-            _write(folder / f"{name}.certificate.json", _json(record.certificate))
+            write_text(folder / f"{name}.certificate.json", _json(record.certificate))
             charts[name] = chart_svg(chart(record))
-            _write(folder / f"{name}.svg", charts[name])
+            write_text(folder / f"{name}.svg", charts[name])
             if on_release is not None:
                 on_release(name, record)
 
         run_job(plan, on_progress=tell, on_paid=pay, on_release=keep, run=run)
         tell("report", steps - 1, steps)
-        _write_report(folder, plan, records, charts, tables)
+        policy = plan.planner.policy  # as the certificates have it: with the people whom the job names
+        write_text(folder / "policy.yaml", policy.to_yaml())
+        page = html_report(
+            job.name,
+            policy,
+            records,
+            plan.explanations,
+            budget=job.budget,
+            analyst=job.analyst,
+            charts=charts,
+            tables=tables,
+            learned=_learned(job),
+        )
+        write_text(folder / "report.html", page)
 
     written(job, fill, records)
     if on_progress is not None:
@@ -185,29 +198,6 @@ def _reason(fault: Exception) -> str:
     return (fault.strerror or "refused").lower() if isinstance(fault, OSError) else type(fault).__name__
 
 
-def _write_report(
-    draft: Path,
-    plan: JobPlan,
-    records: dict[str, ReleaseRecord],
-    charts: dict[str, str],
-    tables: dict[str, list[str]],
-) -> None:
-    job, policy = plan.job, plan.planner.policy  # as the certificates have it: with the people whom the job names
-    _write(draft / "policy.yaml", policy.to_yaml())
-    page = html_report(
-        job.name,
-        policy,
-        records,
-        plan.explanations,
-        budget=job.budget,
-        analyst=job.analyst,
-        charts=charts,
-        tables=tables,
-        learned=_learned(job),
-    )
-    _write(draft / "report.html", page)
-
-
 def _learned(job: Job) -> list[str]:
     """Return where everybody stands once the releases are made; nothing where no limit holds."""
     found: list[str] = []
@@ -223,14 +213,14 @@ def _learned(job: Job) -> list[str]:
 def _write_finished(draft: Path, name: str) -> None:
     written = sorted(file for file in draft.iterdir() if file.name != MARK)
     files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in written}
-    _write(draft / FINISHED, _json({"job": name, "sha256": files}))
+    write_text(draft / FINISHED, _json({"job": name, "sha256": files}))
 
 
 def _json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
-    # no newline translation: the hashes must be the same on every system
+def write_text(path: Path, text: str) -> None:
+    """Write a file and return when it is on the disk, with the same bytes on every system."""
     path.write_text(text, encoding="utf-8", newline="\n")
     synced(path)

@@ -22,7 +22,7 @@ from tacit.publish.paid_tables import paid_table
 from tacit.publish.table import PublishedTable
 from tacit.release.results.value_files import write_table
 from tacit.report.draft_folder import synced
-from tacit.report.job_folder import written
+from tacit.report.job_folder import write_text, written
 
 _FINE = 1e-5  # numbers are written with six decimals: parts of a record are 1/64
 
@@ -51,21 +51,11 @@ def publish_table(asked: TableJob) -> PublishedTable:
 
 
 def _write_files(table: PublishedTable, folder: Path) -> None:
-    labels = {
-        **table.groups.group_labels(lines=len(table.values)),
-        **table.groups.columns.value_labels(len(table.sizes)),
-    }
     counts = np.asarray(table.published.ravel() * float(table.method.unit), np.float64)
     numbers = {"count": counts, "estimate": table.estimates.ravel()}
-    write_table(folder, "table", counts.size, labels, numbers, error=_FINE)
-    texts = {
-        "certificate.json": json.dumps(table.certificate, indent=2),
-        "report.txt": "\n".join(report_lines(table)),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text + "\n", encoding="utf-8", newline="\n")
-    for file in folder.iterdir():
-        synced(file)
+    synced(folder / write_table(folder, "table", counts.size, table.labels(), numbers, error=_FINE))
+    write_text(folder / "certificate.json", json.dumps(table.certificate, indent=2) + "\n")
+    write_text(folder / "report.txt", "\n".join(report_lines(table)) + "\n")
 
 
 def report_lines(table: PublishedTable, most: int = 20) -> list[str]:

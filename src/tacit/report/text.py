@@ -22,18 +22,15 @@ if TYPE_CHECKING:  # a table of plans needs no ledger and no release
 
 def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Table:
     """Return what each release would cost, how wrong it would be, and what would remain after it."""
-    is_named = isinstance(explanations, Mapping)
-    table = Table(title="What it would cost, and how wrong it would be")
-    if is_named:
-        table.add_column("release", overflow="fold")
-    table.add_column("question", overflow="fold")
-    for name in ("answers", "epsilon", "expected error", "plain DP", "times better", "remains"):
-        table.add_column(name, justify="right")
-    names = list(explanations) if isinstance(explanations, Mapping) else [""] * len(explanations)
-    for name, explained in zip(names, _as_list(explanations), strict=True):
+    names = list(explanations) if isinstance(explanations, Mapping) else None
+    listed = list(explanations.values() if isinstance(explanations, Mapping) else explanations)
+    texts = ["question"] if names is None else ["release", "question"]
+    numbers = ("answers", "epsilon", "expected error", "plain DP", "times better", "remains")
+    table = _table("What it would cost, and how wrong it would be", texts, numbers)
+    for at, explained in enumerate(listed):
         fits = explained.remaining is None or explained.remaining >= 0
         row = [
-            *([_text(name)] if is_named else []),
+            *([] if names is None else [_text(names[at])]),
             _text(str(explained.plan.query)),
             Text(f"{explained.plan.answers:,}"),
             Text(shown(explained.plan.epsilon)),
@@ -43,7 +40,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)], _none(_as_list(explanations)))
+    return _fit_columns(table, [explained.plan for explained in listed], _none(listed))
 
 
 def release_table(
@@ -57,12 +54,9 @@ def release_table(
     With the explanations of the same names, also the error under plain differential privacy. `narrow` puts intervals
     below their answers.
     """
-    table = Table(title="Released: what it cost, and how wrong it may be")
-    table.add_column("release", overflow="fold")
-    table.add_column("question", overflow="fold")
-    for name in ("answers", "epsilon", "expected error", *(["plain DP"] if explanations is not None else [])):
-        table.add_column(name, justify="right")
-    table.add_column("answer (95% interval)", justify="right")
+    compared = [] if explanations is None else ["plain DP"]
+    numbers = ("answers", "epsilon", "expected error", *compared, "answer (95% interval)")
+    table = _table("Released: what it cost, and how wrong it may be", ("release", "question"), numbers)
     explained = None
     if explanations is not None:
         explained = {name: explanations[name].after(record.done) for name, record in records.items()}
@@ -86,11 +80,7 @@ def release_table(
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
     """Return the budgets of a ledger: each data set's total, and below it the caps of its analysts."""
-    table = Table(title="Budgets")
-    for name in ("data set", "analyst"):
-        table.add_column(name, overflow="fold")
-    for name in ("granted", "spent", "remains"):
-        table.add_column(name, justify="right")
+    table = _table("Budgets", ("data set", "analyst"), ("granted", "spent", "remains"))
     table.add_column("policy")
     for account in accounts:
         table.add_row(
@@ -138,8 +128,13 @@ def entries_table(entries: Iterable[LedgerEntry]) -> Table:
     return table
 
 
-def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
-    return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
+def _table(title: str, texts: Iterable[str], numbers: Iterable[str]) -> Table:
+    table = Table(title=title)
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
 
 
 def _none(explanations: Sequence[Explanation]) -> list[str]:

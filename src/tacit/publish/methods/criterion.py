@@ -67,19 +67,13 @@ class Channel:
         several = tuple(size for size in self.shape if size > 1)  # a column with one value says nothing
         object.__setattr__(self, "shape", several if len(several) > 1 else ())
         if self.values < 2:
-            raise PlanError(
-                "must be at least two: a value that everybody has is no secret",
-                key="values",
-                given=self.values,
-                fix="List every value that the sensitive attribute may have.",
-            )
+            rule = "must be at least two: a value that everybody has is no secret"
+            fix = "List every value that the sensitive attribute may have."
+            raise PlanError(rule, key="values", given=self.values, fix=fix)
         if self.values > MOST_VALUES:
-            raise PlanError(
-                f"must have at most {MOST_VALUES:,} values: each group has a count for every one of them",
-                key="sensitive",
-                given=self.values,
-                fix="Declare the sensitive attribute in coarser steps, or name fewer columns.",
-            )
+            rule = f"must have at most {MOST_VALUES:,} values: each group has a count for every one of them"
+            fix = "Declare the sensitive attribute in coarser steps, or name fewer columns."
+            raise PlanError(rule, key="sensitive", given=self.values, fix=fix)
 
     @property
     def kept(self) -> float:
@@ -206,12 +200,9 @@ def as_retention(value: Any) -> Fraction:
     if 0 < retention < FINEST_SHARE:
         raise PlanError("must be at least 1e-9", key="retention", given=value, fix="So little tells nothing; raise it.")
     if not 0 < retention < 1:
-        raise PlanError(
-            "must lie strictly between 0 and 1",
-            key="retention",
-            given=value,
-            fix="At 0 nothing could be learnt, at 1 nothing would be hidden. For instance 0.5.",
-        )
+        rule = "must lie strictly between 0 and 1"
+        fix = "At 0 nothing could be learnt, at 1 nothing would be hidden. For instance 0.5."
+        raise PlanError(rule, key="retention", given=value, fix=fix)
     return retention
 
 

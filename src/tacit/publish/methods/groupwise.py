@@ -89,12 +89,9 @@ class Groupwise(PromisingMethod):
         """Return the retention of each group: public, as it follows from sizes alone."""
         found = [largest_retention(int(size), self.channel, self.criterion, self.bound) for size in sizes]
         if Fraction(0) in found:
-            raise PlanError(
-                "must be smaller: there is no retention at which groups of some size pass",
-                key="delta",
-                given=shown(self.criterion.delta),
-                fix="Ask for less, or take method='masked'.",
-            )
+            rule = "must be smaller: there is no retention at which groups of some size pass"
+            fix = "Ask for less, or take method='masked'."
+            raise PlanError(rule, key="delta", given=shown(self.criterion.delta), fix=fix)
         return found
 
     def check(self) -> None:

@@ -207,20 +207,13 @@ class Masked(PromisingMethod):
     def check(self) -> None:
         """Refuse a criterion that masks do not follow, or that no mask keeps."""
         if self.criterion.how != "exact":
-            raise PlanError(
-                "must be exact for masked counts, whose masks do not follow a bound on the chance of an error",
-                key="criterion",
-                given=self.criterion.how,
-                fix="Leave it out, or name another method.",
-            )
+            rule = "must be exact for masked counts, whose masks do not follow a bound on the chance of an error"
+            fix = "Leave it out, or name another method."
+            raise PlanError(rule, key="criterion", given=self.criterion.how, fix=fix)
         lam, delta = self.criterion.lam, self.criterion.delta
         if lam >= 1:
-            raise PlanError(
-                "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count",
-                key="lam",
-                given=shown(lam),
-                fix="Ask for a smaller error, or take method='best'.",
-            )
+            rule = "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count"
+            raise PlanError(rule, key="lam", given=shown(lam), fix="Ask for a smaller error, or take method='best'.")
         if delta > largest_delta(lam):
             raise PlanError(
                 f"must be at most {shown(largest_delta(lam))} for masked counts and lam = {shown(lam)}: however wide "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curv
 from tacit.audit.disclosure_audits.disclosures import EPSILONS as DISCLOSURE_EPSILONS
 from tacit.audit.disclosure_audits.disclosures import Disclosure
 from tacit.jobs.case_file import Case
-from tacit.report.charts.chart_parts import BLUE, LINE, WIDTH, chart_of, coloured, styled, tip
+from tacit.report.charts.chart_parts import BLUE, LINE, WIDTH, Row, chart_of, coloured, styled, tip
 from tacit.report.charts.release_charts import chart_svg
 
 COLOURS: Final = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -103,12 +102,9 @@ def series(names: Sequence[str]) -> dict[str, Any]:
     colours = [COLOURS[at % len(COLOURS)] for at in range(len(domain))]
     widths = [1.5 + 1.5 * (len(domain) - 1 - at) for at in range(len(domain))]
     legend = alt.Legend(orient="bottom", labelLimit=260, symbolType="stroke", symbolSize=400)
-    return {
-        "color": alt.Color("who:N", title=None, scale=alt.Scale(domain=domain, range=colours), legend=legend),
-        "strokeWidth": alt.StrokeWidth(
-            "who:N", title=None, scale=alt.Scale(domain=domain, range=widths), legend=legend
-        ),
-    }
+    width = alt.StrokeWidth("who:N", title=None, scale=alt.Scale(domain=domain, range=widths), legend=legend)
+    colour = alt.Color("who:N", title=None, scale=alt.Scale(domain=domain, range=colours), legend=legend)
+    return {"color": colour, "strokeWidth": width}
 
 
 # ---- disclosures ---------------------------------------------------------------------------------------------------
@@ -146,18 +142,6 @@ def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
 # ---- who asks, what depends, who colludes --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Tie:
-    """A line between two marks, in pixels."""
-
-    x: float
-    y: float
-    x2: float
-    y2: float
-    kind: str
-    width: float
-
-
 def graph_chart(case: Case) -> Any:
     """Return who asks for which attribute, which attributes depend on each other, and who colludes."""
     places = _places(list(case.applications), list(case.dependence.names))
@@ -166,15 +150,11 @@ def graph_chart(case: Case) -> Any:
         {"x": x, "y": y, "kind": "protected" if kind == "attribute" and name in case.sensitive else kind}
         for (kind, name), (x, y) in places.items()
     ]
-    label_at = label_places(places, [((tie.x, tie.y), (tie.x2, tie.y2)) for tie in ties])
+    label_at = label_places(places, [((tie["x"], tie["y"]), (tie["x2"], tie["y2"])) for tie in ties])
     names = [{"x": x, "y": y, "name": name} for ((_, name), (x, y)) in zip(places, label_at, strict=True)]
     dots = _positioned(nodes).mark_circle(size=4 * RADIUS**2 * 0.78, opacity=1, stroke="#333333")
-    fill = alt.Fill(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=["application", "attribute", "protected"], range=["#56B4E9", "#ffffff", "#CC79A7"]),
-        legend=alt.Legend(orient="bottom"),
-    )
+    kinds = alt.Scale(domain=["application", "attribute", "protected"], range=["#56B4E9", "#ffffff", "#CC79A7"])
+    fill = alt.Fill("kind:N", title=None, scale=kinds, legend=alt.Legend(orient="bottom"))
     texts = _positioned(names).mark_text(fontSize=12).encode(text="name:N")
     return styled(
         alt.layer(_lines(ties), dots.encode(fill=fill), texts)
@@ -192,15 +172,10 @@ def label_places(places: Mapping[tuple[str, str], Point], lines: Sequence[tuple[
         half = len(name) * LETTER / 2, LINE_HEIGHT / 2
         others = [place for place in places.values() if place != (x, y)]
 
-        def obstacles(
-            middle: Point, half: Point = half, others: Sequence[Point] = others, at: Point = (x, y)
-        ) -> tuple[float, float]:
+        def obstacles(middle: Point, half: Point = half, others: Sequence[Point] = others) -> tuple[float, float]:
             crossed = sum(meets(line, middle, half) for line in lines)
             crossed += sum(meets((other, other), middle, (half[0] + RADIUS, half[1] + RADIUS)) for other in others)
-            outward = math.hypot(middle[0] - GRAPH_WIDTH / 2, middle[1] - GRAPH_HEIGHT / 2) - math.hypot(
-                at[0] - GRAPH_WIDTH / 2, at[1] - GRAPH_HEIGHT / 2
-            )
-            return crossed, -outward
+            return crossed, -math.hypot(middle[0] - GRAPH_WIDTH / 2, middle[1] - GRAPH_HEIGHT / 2)
 
         sides = [(x + dx * (RADIUS + 4 + half[0]), y + dy * (RADIUS + 4 + half[1])) for dx, dy in _SIDES]
         found.append(min(sides, key=obstacles))
@@ -232,10 +207,10 @@ def _positioned(rows: Sequence[Mapping[str, Any]]) -> Any:
     )
 
 
-def _lines(ties: Sequence[Tie]) -> Any:
+def _lines(ties: list[Row]) -> Any:
     legend: dict[str, Any] = {"orient": "bottom", "symbolType": "stroke", "symbolSize": 400, "symbolStrokeWidth": 2.5}
     dashes = alt.Scale(domain=list(_KINDS), range=[[1, 0], [1, 0], [6, 4]])
-    rules = _positioned([asdict(tie) for tie in ties]).mark_rule()
+    rules = _positioned(ties).mark_rule()
     return rules.encode(
         x2="x2:Q",
         y2="y2:Q",
@@ -245,9 +220,12 @@ def _lines(ties: Sequence[Tie]) -> Any:
     )
 
 
-def _ties(case: Case, places: Mapping[tuple[str, str], Point]) -> list[Tie]:
-    def tie(one: tuple[str, str], other: tuple[str, str], kind: str, width: float = 2.0) -> Tie:
-        return Tie(*places[one], *places[other], kind, width)
+def _ties(case: Case, places: Mapping[tuple[str, str], Point]) -> list[Row]:
+    """Return the lines between marks, in pixels."""
+
+    def tie(one: tuple[str, str], other: tuple[str, str], kind: str, width: float = 2.0) -> Row:
+        (x, y), (x2, y2) = places[one], places[other]
+        return {"x": x, "y": y, "x2": x2, "y2": y2, "kind": kind, "width": width}
 
     asks = [(name, one) for name, attributes in case.applications.items() for one in attributes]
     depends = [(one, other, share) for one, other, share in strengths(case) if share > 0.01]

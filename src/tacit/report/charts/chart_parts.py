@@ -11,6 +11,7 @@ appears as text, so that dots and brackets in a name never matter.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,21 +44,9 @@ MOST_POINTS: Final = 1_500
 NUMBER: Final = ",~f"
 LEVEL: Final = 0.95
 # a chart library that keeps labels in an object finds these there before it has put anything in
-_JAVASCRIPT: Final = frozenset(
-    [
-        "constructor",
-        "hasOwnProperty",
-        "isPrototypeOf",
-        "propertyIsEnumerable",
-        "toLocaleString",
-        "toString",
-        "valueOf",
-        "__proto__",
-        "__defineGetter__",
-        "__defineSetter__",
-        "__lookupGetter__",
-        "__lookupSetter__",
-    ]
+_JAVASCRIPT: Final = re.compile(
+    "constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|toLocaleString|toString|valueOf|__proto__|"
+    "__(define|lookup)(Getter|Setter)__"
 )
 
 
@@ -164,32 +153,28 @@ def lying_bars(
 ) -> Any:
     """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, or a tick at each's own."""
     x = alt.X("value:Q", title=printable(what), axis=number_axis(few=not room.fits))
-    base, y = _listed(rows, name, room)
+    base, y = chart_of(rows), _lines_of(rows, name, room)
     bars = base.mark_bar(color=colour).encode(x=x, y=y, tooltip=tips_for("label", name))
     layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
     if isinstance(limit, Sequence):
         own = [{"label": row["label"], "at": at} for row, at in zip(rows, limit, strict=True)]
-        ticks = chart_of(own).mark_tick(color=LINE, thickness=2)
-        layers.append(ticks.encode(x="at:Q", y=y))
+        layers.append(chart_of(own).mark_tick(color=LINE, thickness=2).encode(x="at:Q", y=y))
     elif limit is not None:
-        line = chart_of([{"at": limit}]).mark_rule(color=LINE, strokeDash=[4, 3])
-        layers.append(line.encode(x="at:Q"))
+        layers.append(chart_of([{"at": limit}]).mark_rule(color=LINE, strokeDash=[4, 3]).encode(x="at:Q"))
     return fitted(alt.layer(*layers), room, height=alt.Step(room.bar))
 
 
 def lying_points(rows: list[Row], name: str, room: Room, *, what: str) -> Any:
     """Points with interval rules, in the order of the rows, on an axis that need not start at zero."""
-    base, y = _listed(rows, name, room)
-    x = level("x", what)
-    points = as_points(base).encode(x=x, y=y, tooltip=tips_for("label", name))
+    base, y = chart_of(rows), _lines_of(rows, name, room)
+    points = as_points(base).encode(x=level("x", what), y=y, tooltip=tips_for("label", name))
     return fitted(alt.layer(whiskers(base, y=y, x="lower:Q", x2="upper:Q"), points), room, height=alt.Step(room.bar))
 
 
-def _listed(rows: list[Row], name: str, room: Room) -> tuple[Any, Any]:
-    """Return a chart of these rows, and its axis with one line for each of them."""
+def _lines_of(rows: list[Row], name: str, room: Room) -> Any:
+    """Return the axis with one line for each row."""
     axis = alt.Axis(labelLimit=240 if room.fits else 170, titleLimit=200)
-    y = alt.Y("label:N", title=printable(name), **in_order([row["label"] for row in rows]), axis=axis)
-    return chart_of(rows), y
+    return alt.Y("label:N", title=printable(name), **in_order([row["label"] for row in rows]), axis=axis)
 
 
 def as_points(base: Any) -> Any:
@@ -278,22 +263,14 @@ def whole_axis(attribute: Any) -> Any:
 
 def tip(where: str, title: str) -> Any:
     """Return a line of the tooltip; fields without a type are names."""
-    is_number = where.endswith(":Q")
-    return alt.Tooltip(
-        where if ":" in where else f"{where}:N",
-        title=printable(title),
-        **({"format": ",.10~r"} if is_number else {}),
-    )
+    number = {"format": ",.10~r"} if where.endswith(":Q") else {}
+    return alt.Tooltip(where if ":" in where else f"{where}:N", title=printable(title), **number)
 
 
 def tips_for(field: str, title: str = "") -> list[Any]:
     """Return the tooltip of a value with its interval."""
-    return [
-        tip(field, title or field),
-        tip("value:Q", "estimate"),
-        tip("lower:Q", "95% interval from"),
-        tip("upper:Q", "to"),
-    ]
+    interval = [tip("lower:Q", "95% interval from"), tip("upper:Q", "to")]
+    return [tip(field, title or field), tip("value:Q", "estimate"), *interval]
 
 
 def labels_of(attribute: Attribute, places: npt.NDArray[Any]) -> list[str]:
@@ -324,19 +301,20 @@ def distinct(values: Sequence[Any]) -> list[str]:
 
 def _label(text: str) -> str:
     """Return a text that can stand at an axis: not empty, and no name that every JavaScript object has."""
-    return f"'{text}'" if text in _JAVASCRIPT else printable(text) or "(empty)"
+    return f"'{text}'" if _JAVASCRIPT.fullmatch(text) else printable(text) or "(empty)"
 
 
-def interval_rows(values: Any, lower: Any, upper: Any) -> list[Row]:
-    """Return values with their intervals as fields of a chart; the ends of intervals are turned outwards."""
+def interval_rows(values: Any, lower: Any, upper: Any, **columns: Sequence[Any]) -> list[Row]:
+    """Return rows of a chart: further columns, then values with their intervals, whose ends are turned outwards."""
     digits = digits_for(values, lower, upper)
     return [
         {
+            **{name: column[at] for name, column in columns.items()},
             "value": rounded(value, digits),
             "lower": rounded(low, digits, np.floor),
             "upper": rounded(high, digits, np.ceil),
         }
-        for value, low, high in zip(values, lower, upper, strict=True)
+        for at, (value, low, high) in enumerate(zip(values, lower, upper, strict=True))
     ]
 
 

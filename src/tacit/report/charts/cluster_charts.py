@@ -45,17 +45,15 @@ MANY_COLOURS: Final = len(PALETTE)
 
 @draw.register
 def _(query: Clusters, record: Any) -> View:
-    lower, upper = record.interval(LEVEL)
-    intervals = interval_rows(record.values, lower, upper)
     columns = query.columns(record.plan.policy.domain)
     if len(columns) == 2:
         attribute: Any = record.plan.policy.domain[query.names[0]]
         is_map = len(query.names) == 1  # rows of a grid lie above each other; row numbers grow downwards, as in a table
         return _map(record, columns, across=1 if is_map else 0, downwards=is_map and attribute.low is None)
     places = record.labels()
-    at = [", ".join(f"{places[name][number]:,.10g}" for name in columns) for number in range(len(intervals))]
+    at = [", ".join(f"{places[name][number]:,.10g}" for name in columns) for number in range(len(record.values))]
     labels, notes = short_labels([f"{number}: {where}" for number, where in enumerate(at, start=1)], "cluster")
-    rows = [{"label": label, **ends} for label, ends in zip(labels, intervals, strict=True)]
+    rows = interval_rows(record.values, *record.interval(LEVEL), label=labels)
     named = in_words([printable(name) for name in columns])
     return View(lying_bars(rows, "centre", ALONE), (*notes, f"Where each centre lies: {named}."))
 
@@ -86,32 +84,18 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
                 "density": round(float(density[cell]), 4),
             }
         )
-    ends = interval_rows(record.values, *record.interval(LEVEL))
-    centres: list[Row] = [
-        {
-            "at": float(centre[across]),
-            "beside": float(centre[1 - across]),
-            "label": str(number + 1),
-            **ends[number],
-        }
-        for number, centre in enumerate(record.centres)
-    ]
+    at, beside = (record.centres[:, axis].astype(float).tolist() for axis in (across, 1 - across))
+    labels = [str(number) for number in range(1, len(record.centres) + 1)]
+    centres = interval_rows(record.values, *record.interval(LEVEL), at=at, beside=beside, label=labels)
     x_ends, y_ends = ((float(least[axis]), float(most[axis])) for axis in (across, 1 - across))
     x = partial(level, "x", columns[across], ends=x_ends)
     y = partial(level, "y", columns[1 - across], ends=y_ends, downwards=downwards)
     colours = alt.Scale(domain=[str(number) for number in range(MANY_COLOURS)], range=list(PALETTE))
-    cells = (
-        chart_of(rows)
-        .mark_rect()
-        .encode(
-            x=x("left:Q"),
-            x2="right:Q",
-            y=y("bottom:Q"),
-            y2="top:Q",
-            color=alt.Color("kind:N", scale=colours, legend=None),
-            opacity=alt.Opacity("density:Q", scale=alt.Scale(type="sqrt", range=[0.08, 1.0]), legend=None),
-            tooltip=[tip("value:Q", "estimate")],
-        )
+    boxes = chart_of(rows).mark_rect().encode(x=x("left:Q"), x2="right:Q", y=y("bottom:Q"), y2="top:Q")
+    cells = boxes.encode(
+        color=alt.Color("kind:N", scale=colours, legend=None),
+        opacity=alt.Opacity("density:Q", scale=alt.Scale(type="sqrt", range=[0.08, 1.0]), legend=None),
+        tooltip=[tip("value:Q", "estimate")],
     )
     base = chart_of(centres)
     where = {"x": x("at:Q"), "y": y("beside:Q")}

@@ -79,8 +79,7 @@ class HistogramPart:
     def rows(self, picked: Ints, *, level: float = LEVEL, **columns: Sequence[Any]) -> list[Row]:
         """Return the picked answers with their intervals, and further columns, as rows of a chart."""
         lower, upper = self.ends if level == LEVEL else self.interval(level)
-        rows = interval_rows(self.values[picked], lower[picked], upper[picked])
-        return [{**{name: column[at] for name, column in columns.items()}, **ends} for at, ends in enumerate(rows)]
+        return interval_rows(self.values[picked], lower[picked], upper[picked], **columns)
 
 
 def histogram_view(part: HistogramPart, room: Room) -> View:
@@ -118,8 +117,7 @@ def view_by_cell(part: HistogramPart) -> View:
 def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
     """Return a point with its interval."""
     text = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
-    (ends,) = interval_rows(values[:1], lower[:1], upper[:1])
-    base = chart_of([{"label": printable(name), "text": text, **ends}])
+    base = chart_of(interval_rows(values[:1], lower[:1], upper[:1], label=[printable(name)], text=[text]))
     # the axis does not start at zero: the interval of a large count would be thinner than the point
     scale = alt.Scale(zero=False, padding=40)
     x = alt.X("value:Q", title=printable(title), scale=scale, axis=number_axis())
@@ -164,9 +162,8 @@ def line_view(part: HistogramPart, room: Room, *, thinned: bool = False, what: s
         has_band = False
     is_number = attribute.measured == "numbers"
     at: Sequence[Any] = [attribute.value(int(p)) for p in places] if is_number else labels_of(attribute, places)
-    rows: list[Row]
     if has_band:
-        rows = [{"at": here, **ends} for here, ends in zip(at, interval_rows(values, lower, upper), strict=True)]
+        rows = interval_rows(values, lower, upper, at=at)
     else:
         digits = digits_for(values)
         rows = [{"at": here, "value": rounded(value, digits)} for here, value in zip(at, values, strict=True)]
@@ -315,11 +312,8 @@ def _lines(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, roo
     attribute = part.attributes[many]
     width = -(-shape[many] * shape[few] // room.points)
     groups, rows = _by_group(part, shape, few, many)
-    notes: tuple[str, ...] = ()
-    if width > 1:
-        rows = [row for row in rows if row["place"] % width == 0]
-        notes = (f"One point for every {width:,} values; the table has all of them.",)
-    rows = [{**row, "at": attribute.value(row["place"])} for row in rows]
+    notes = (f"One point for every {width:,} values; the table has all of them.",) if width > 1 else ()
+    rows = [{**row, "at": attribute.value(row["place"])} for row in rows if row["place"] % width == 0]
     base = chart_of(rows)
     name = printable(part.names[many])
     x = alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
@@ -370,41 +364,30 @@ def _map(part: HistogramPart, room: Room) -> View:
         np.add.reduceat(table, np.arange(0, grid.rows, tall), axis=0), np.arange(0, grid.columns, wide), axis=1
     )
     low, high = grid.low or (0.0, 0.0), grid.high or (float(grid.rows), float(grid.columns))
-    ends = [
-        low[axis] + (high[axis] - low[axis]) * np.minimum(np.arange(0, count + step, step)[: parts + 1], count) / count
-        for axis, (count, step, parts) in enumerate(
-            ((grid.rows, tall, sums.shape[0]), (grid.columns, wide, sums.shape[1]))
-        )
-    ]
+    steps = zip((grid.rows, grid.columns), (tall, wide), sums.shape, low, high, strict=True)
+    down, right = (
+        (first + (last - first) * np.minimum(np.arange(parts + 1) * step, count) / count).tolist()
+        for count, step, parts, first, last in steps
+    )
     digits = digits_for(sums.ravel())
     rows = [
         {
-            "top": float(ends[0][i]),
-            "bottom": float(ends[0][i + 1]),
-            "left": float(ends[1][j]),
-            "right": float(ends[1][j + 1]),
+            "top": down[i],
+            "bottom": down[i + 1],
+            "left": right[j],
+            "right": right[j + 1],
             "value": rounded(value, digits),
         }
         for (i, j), value in np.ndenumerate(sums)
     ]
     has_coordinates = grid.low is not None
     # coordinates grow upwards, as on a map; row numbers grow downwards, as in a table
-    y = alt.Y(
-        "top:Q", title=printable(grid.of[0]), scale=alt.Scale(nice=False, zero=False, reverse=not has_coordinates)
-    )
+    scale = alt.Scale(nice=False, zero=False, reverse=not has_coordinates)
+    y = alt.Y("top:Q", title=printable(grid.of[0]), scale=scale)
     x = alt.X("left:Q", title=printable(grid.of[1]), scale=alt.Scale(nice=False, zero=False))
-    cells = (
-        chart_of(rows)
-        .mark_rect()
-        .encode(
-            x=x,
-            x2="right:Q",
-            y=y,
-            y2="bottom:Q",
-            color=_ramp(float(sums.max()), legend=room.fits),
-            tooltip=[tip("top:Q", grid.of[0]), tip("left:Q", grid.of[1]), tip("value:Q", "estimate")],
-        )
-    )
+    tips = [tip("top:Q", grid.of[0]), tip("left:Q", grid.of[1]), tip("value:Q", "estimate")]
+    boxes = chart_of(rows).mark_rect().encode(x=x, x2="right:Q", y=y, y2="bottom:Q")
+    cells = boxes.encode(color=_ramp(float(sums.max()), legend=room.fits), tooltip=tips)
     notes = []
     if tall > 1 or wide > 1:
         notes.append(f"Blocks of {tall} x {wide} cells are added up; the table has all {grid.size:,}.")

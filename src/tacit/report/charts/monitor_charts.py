@@ -347,9 +347,6 @@ def _table(path: Path) -> dict[str, list[Any]]:
 
 
 def _no_points(given: Any) -> PlanError:
-    return PlanError(
-        "must have the columns place, lat and lon",
-        key="points",
-        given=given,
-        fix="Give a CSV file, a frame, or {place: (latitude, longitude)}.",
-    )
+    rule = "must have the columns place, lat and lon"
+    fix = "Give a CSV file, a frame, or {place: (latitude, longitude)}."
+    return PlanError(rule, key="points", given=given, fix=fix)

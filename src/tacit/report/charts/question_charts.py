@@ -155,15 +155,13 @@ def _(query: Quantiles, record: Any) -> View:
     if len(record.values) == 1:
         title = f"{shown(query.shares[0])} of the people have at most this {query.name}"
         return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
-    ends = interval_rows(record.values, lower, upper)
-    rows = [{"label": shown(share), **row} for share, row in zip(query.shares, ends, strict=True)]
+    rows = interval_rows(record.values, lower, upper, label=[shown(share) for share in query.shares])
     return View(lying_points(rows, "share of people", ALONE, what=f"{query.name} that they have at most"))
 
 
 @draw.register
 def _(query: TrueRecords, record: TrueRecordsRecord) -> View:
-    ends = interval_rows(record.values, *record.interval(LEVEL))
-    rows = [{"label": name, **row} for name, row in zip(distinct(query.shown), ends, strict=True)]
+    rows = interval_rows(record.values, *record.interval(LEVEL), label=distinct(query.shown))
     note = "Records without a secret in each column, estimated from those that are shown."
     return View(lying_bars(rows, "column", ALONE, what="records"), (note,))
 

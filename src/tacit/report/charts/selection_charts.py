@@ -91,8 +91,8 @@ def _threshold(query: Below, record: CountVerdict) -> View:
     if has_value:
         exact = ", exact" if plan.is_exact else ""  # the subtitle says of what
         text += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
-    (row,) = interval_rows([value if has_value else threshold], ends[:1], ends[1:])
-    base = chart_of([{"label": "count", "text": text, **row}])
+    drawn = [value if has_value else threshold]
+    base = chart_of(interval_rows(drawn, ends[:1], ends[1:], label=["count"], text=[text]))
     widest = max(ends[1], float(threshold)) * 1.15 + 1
     scale = alt.Scale(domain=[0, widest])
     x = alt.X("lower:Q", title="people", scale=scale, axis=number_axis())
@@ -155,8 +155,7 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
 def _rows(record: ItemVerdicts | Ranking, picked: Any) -> list[Row]:
     lower, upper = record.interval(LEVEL)
     labels = labels_of(record.plan.policy.domain[record.plan.query.name], record.places[picked])
-    rows = interval_rows(record.values[picked], lower[picked], upper[picked])
-    return [{"label": label, **row} for label, row in zip(labels, rows, strict=True)]
+    return interval_rows(record.values[picked], lower[picked], upper[picked], label=labels)
 
 
 def _name(record: ItemVerdicts | Ranking) -> str:
