@@ -18,7 +18,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.events import EventColumns
-from tacit.monitor.history import Places, position_of, size_of
+from tacit.monitor.history import Places, position_of
 from tacit.noise.draws import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram
 from tacit.plan.sensitivity.moves import directions
@@ -264,7 +264,7 @@ def map_attribute(domain: Domain, attribute: str | None) -> tuple[str, Attribute
 def monitored(attribute: Attribute, places: Any) -> Places:
     """Return the places to monitor: all, or those that are listed."""
     if places is None:
-        return Places(attribute, range(size_of(attribute)))
+        return Places(attribute, range(attribute.cells))
     if isinstance(places, str) or not isinstance(places, Sequence | np.ndarray | set | frozenset) or not len(places):
         raise PlanError(
             "must be a list of places", key="places", given=word_or_kind(places), fix="Leave it out for all of them."

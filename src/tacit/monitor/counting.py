@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.arrays import Ints
 from tacit.monitor.events import EventColumns, Events, Span
-from tacit.monitor.history import Places, size_of
+from tacit.monitor.history import Places
 
 FOREVER: Final = 2**62
 
@@ -118,7 +118,7 @@ class MapCounting:
             lines = np.lexsort((events.places, events.ticks, events.people))
             return events.people[lines], events.places[lines], map(str, events.places[lines].tolist())
         # only the first of each person, without sorting all: the least of time and place in one number each
-        size = size_of(self.places.attribute)
+        size = self.places.attribute.cells
         moments, when = np.unique(events.ticks, return_inverse=True)
         least = np.full(len(events.names or []), len(moments) * size, dtype=np.int64)
         np.minimum.at(least, events.people, when.reshape(-1) * size + events.places)

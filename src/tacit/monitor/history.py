@@ -58,7 +58,7 @@ class Places:
         attribute: Attribute = (
             Categories(named) if named is not None else Items(document["count"], first=document["first"])
         )
-        return cls(attribute, document.get("positions") or range(size_of(attribute)))
+        return cls(attribute, document.get("positions") or range(attribute.cells))
 
     def document(self) -> dict[str, Any]:
         """Return the places as plain data."""
@@ -66,7 +66,7 @@ class Places:
         if numbers is not None:
             said: dict[str, Any] = {"count": self.attribute.cells, "first": numbers.start}
         else:
-            said = {"names": [self.label(place) for place in range(size_of(self.attribute))]}
+            said = {"names": [self.label(place) for place in range(self.attribute.cells)]}
         return said if isinstance(self.positions, range) else {**said, "positions": list(self.positions)}
 
     def label(self, position: int) -> Any:
@@ -241,11 +241,6 @@ def _above(alarm: Alarm, time: int | str, place: Any, mean: float) -> PlaceVerdi
 def map_time(settings: Mapping[str, Any], step: int) -> int | str:
     """Return the time that a map is about: the designated one, or the number of the update if there is none."""
     return step if settings["at"] is None else str(settings["at"])
-
-
-def size_of(attribute: Attribute) -> int:
-    """Return how many places there are."""
-    return attribute.cells
 
 
 def position_of(attribute: Attribute, place: Any) -> int:

@@ -44,25 +44,11 @@ from tacit.drawing import draw
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
 from tacit.monitor import checks, journal
-from tacit.monitor.alarm import (
-    NO_VALUE,
-    alarm_noise,
-    chance_certainly_below,
-    decide,
-    decide_all,
-)
+from tacit.monitor.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
 from tacit.monitor.clock import Clock, as_clock
 from tacit.monitor.counting import MapCounting, PlaceCounting, visits_by_place, visits_now
 from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
-from tacit.monitor.history import (
-    History,
-    MapVerdict,
-    PlaceVerdict,
-    is_paused,
-    map_time,
-    place_verdict,
-    size_of,
-)
+from tacit.monitor.history import History, MapVerdict, PlaceVerdict, is_paused, map_time, place_verdict
 from tacit.monitor.journal import Alarm, Journal
 from tacit.monitor.promises import MapPromise, PlacePromise, Promised
 from tacit.noise import is_replayed
@@ -98,6 +84,7 @@ class _Monitor(ABC):
         self.threshold, self.epsilon = int(settings["threshold"]), Fraction(settings["epsilon"])
         self._step, self._visits = settings["step"] * (unit["visits"] or 1), unit["visits"]
         checks.check_scale(self._step, self.epsilon)
+        self._law = alarm_noise(self.epsilon, step=self._step)
         self._columns, self._why = columns, step.why
         self._settings = {
             **settings,
@@ -398,8 +385,7 @@ class PlaceMonitor(_Monitor):
         at = self._step_of(given)
         with self._journal.transaction() as db:
             last = journal.last_alarm(db, at)
-        law = alarm_noise(self.epsilon, step=self._step)
-        return place_verdict(at, self._columns.clock.shown(at), self.place, last, self.window, law)
+        return place_verdict(at, self._columns.clock.shown(at), self.place, last, self.window, self._law)
 
     def _monitored(self) -> Sequence[int]:
         return (self._position,)
@@ -513,8 +499,8 @@ class MapMonitor(_Monitor):
         at = self._step_of(given)
         with self._journal.transaction() as db:
             alarms = journal.alarms_until(db, at)
-        law = alarm_noise(self.epsilon, step=self._step)
-        return MapVerdict(at, map_time(self._settings, at), self.places, alarms, law, asked=self._is_asked(at))
+        asked = self._is_asked(at)
+        return MapVerdict(at, map_time(self._settings, at), self.places, alarms, self._law, asked=asked)
 
     def _is_asked(self, at: int) -> bool:
         """Say whether places are decided at a step: a public choice."""
@@ -529,7 +515,7 @@ class MapMonitor(_Monitor):
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
         if not self._is_asked(at):
             return []
-        counts = np.zeros(size_of(self.places.attribute), dtype=np.int64)
+        counts = np.zeros(self.places.attribute.cells, dtype=np.int64)
         for place, visits in visits_by_place(db):
             counts[place] = visits
         positions = np.asarray(self.places.positions, dtype=np.int64)

@@ -1,12 +1,6 @@
 """What a monitor promises, in words: who or what is protected, which events count, and what each verdict means.
 
 Nothing here depends on an event: the words follow from the policy and from what the publisher chose.
-
-In reading order:
-
-    Promised      what both kinds of monitor say
-    PlacePromise  one place, step after step
-    MapPromise    many places at one designated time
 """
 
 from __future__ import annotations
@@ -53,11 +47,11 @@ class Promised(ABC):
 
     @abstractmethod
     def protects(self) -> str:
-        """Say who or what is the unit, and what it pays."""
+        """Say what looks as if it had not happened, and what it pays."""
 
     @abstractmethod
     def counted(self) -> list[str]:
-        """Say which events count, and for how long."""
+        """Say which events count, and for how long, also those that are late, early, out of order or twice there."""
 
     @abstractmethod
     def words(self) -> dict[str, str]:
@@ -87,11 +81,9 @@ class PlacePromise(Promised):
     window: int
 
     def taken_away(self) -> str:
-        """Say what an edge takes away: a visit, or all of a person that are monitored."""
         return "one visit" if self.visits is None else "all visits of one person to the place"
 
     def protects(self) -> str:
-        """Say what looks as if it had not happened, and at what cost."""
         if self.visits is None:
             return (
                 f"one visit: it looks as if it had not happened, at a cost of {self.each} over the whole life, because "
@@ -109,7 +101,6 @@ class PlacePromise(Promised):
         return "count once in each step in which one of them counts" if self.visits is None else "are one visit"
 
     def counted(self) -> list[str]:
-        """Say how events count that are late, early, out of order or twice there."""
         window = f"{self.window} step{'s' * (self.window > 1)}"
         bound = [] if self.visits is None else [f"of each person the first {self.visits} visits, in order of arrival"]
         return [
@@ -137,11 +128,9 @@ class MapPromise(Promised):
     is_asked_at_times: bool
 
     def taken_away(self) -> str:
-        """Say what an edge takes away: a visit, or all of a person that are monitored."""
         return "one visit" if self.visits is None else "all visits of one person to the monitored places"
 
     def protects(self) -> str:
-        """Say what looks as if it had not happened, and at what cost."""
         why = "because it is counted at one place, and a place alarms at most once"
         if self.visits is None:
             return (
@@ -159,7 +148,6 @@ class MapPromise(Promised):
         return "count once at each place"
 
     def counted(self) -> list[str]:
-        """Say how events count that are late, early, out of order or twice there."""
         which = "all events" if self.columns.time is None else "events in the designated time"
         return [
             f"{which}, from their arrival on; what arrives later is added to what was there",

@@ -28,8 +28,9 @@ from scipy.special import chdtrc
 
 from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
-from tacit.errors import PlanError, nearest, sealed, word_or_kind
+from tacit.errors import PlanError, sealed
 from tacit.publish.groups import Generalisation, PersonalGroups, as_columns, personal_groups
+from tacit.publish.methods.criterion import check_known
 from tacit.publish.table import PublishedTable
 
 LINKAGES: Final = ("complete", "components")
@@ -66,7 +67,7 @@ def generalise(
             value `others`.
         public_data: these rows are public, or made up: what is found may be published.
     """
-    _check(linkage, LINKAGES, "linkage")
+    check_known(linkage, LINKAGES, "linkage")
     level = float(as_fraction(significance, key="significance"))
     if not 0 < level < 1:
         raise PlanError("must lie between 0 and 1", key="significance", given=significance, fix="For instance 0.05.")
@@ -127,7 +128,7 @@ def same_impact(counts: Ints, significance: float, how: str, degrees: str = "bin
 
     `degrees="values"` is the thesis' printed number of degrees of freedom.
     """
-    _check(degrees, DEGREES, "degrees")
+    check_known(degrees, DEGREES, "degrees")
     if len(counts) < 2:
         return np.zeros(len(counts), np.int64)
     chances = homogeneity(counts, degrees)
@@ -161,9 +162,3 @@ def _named(values: tuple[Any, ...], clusters: Ints) -> dict[Any, str]:
         for one in set(clusters.tolist())
     }
     return {value: names[int(one)] for value, one in zip(values, clusters, strict=True)}
-
-
-def _check(given: Any, known: tuple[str, ...], key: str) -> None:
-    if given not in known:
-        rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
-        raise PlanError(rule, key=key, given=word_or_kind(given), fix=fix)

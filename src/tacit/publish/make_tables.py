@@ -34,9 +34,9 @@ import numpy as np
 
 from tacit.amounts import as_share
 from tacit.arrays import Ints
-from tacit.errors import PlanError, kind_of, nearest, sealed, word_or_kind
+from tacit.errors import PlanError, kind_of, sealed
 from tacit.publish.groups import Columns
-from tacit.publish.methods.criterion import Channel, Criterion, as_retention
+from tacit.publish.methods.criterion import Channel, Criterion, as_retention, check_known
 from tacit.publish.methods.groupwise import Groupwise
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
@@ -188,9 +188,7 @@ def _method_chooser(channel: Channel, criterion: Criterion, method: str, bound: 
         if not usable:
             every[0].check()
         return lambda sizes: best_method(sizes, usable)
-    if method not in METHODS:
-        rule, fix = f"must be one of {', '.join(METHODS)}", nearest(str(word_or_kind(method)), METHODS)
-        raise PlanError(rule, key="method", given=word_or_kind(method), fix=fix)
+    check_known(method, METHODS, "method")
     named = _MAKERS[method](channel, criterion, bound)
     named.check()
     return lambda sizes: named
@@ -261,10 +259,7 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
             )
         columns = columns_for(rows, columns.public, list(columns.sensitive), None)
     choice = Choice(
-        method.epsilon,
-        lambda sizes: method,
-        promises=isinstance(method, PromisingMethod),
-        again=again or table.again,
+        method.epsilon, lambda sizes: method, promises=isinstance(method, PromisingMethod), again=again or table.again
     )
     new = published(rows, columns, choice, table.merges)
     return joined(table, new)

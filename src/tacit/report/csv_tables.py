@@ -109,11 +109,7 @@ def _write_cross(path: Path, table: _HistogramTable, error: float) -> None:
     values = table.numbers["value"].reshape(table.shape)
     along, across = (0, 1) if table.shape[0] >= table.shape[1] else (1, 0)
     grid = values if along == 0 else values.T
-    rows, columns = (_in_order(table, place) for place in (along, across))
+    # the values of each attribute, in the order in which its cells come
+    rows, columns = (list(dict.fromkeys(table.labels[table.names[place]])) for place in (along, across))
     heading = f"{table.names[along]} by {table.names[across]}"
     write_cross_table(path, heading, rows, columns, grid, error=error)
-
-
-def _in_order(table: _HistogramTable, place: int) -> list[Any]:
-    """Return the values of one attribute, in the order in which its cells come."""
-    return list(dict.fromkeys(table.labels[table.names[place]]))

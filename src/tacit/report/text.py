@@ -44,10 +44,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
 
 
 def release_table(
-    records: Mapping[str, ReleaseRecord],
-    explanations: Mapping[str, Explanation] | None = None,
-    *,
-    narrow: bool = False,
+    records: Mapping[str, ReleaseRecord], explanations: Mapping[str, Explanation] | None = None, *, narrow: bool = False
 ) -> Table:
     """Return what was released: each question with its cost, and the answer where there is only one.
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
-from tacit.report.charts.chart_parts import BLUE, INK, LINE, SKY, styled
-from tacit.report.charts.monitor_charts import ORANGE
+from tacit.report.charts.chart_parts import BLUE, INK, LINE, ORANGE, SKY, styled
 from tacit_reproductions.document_001.building import APPLICATIONS, EQUAL, PLANNED, SUM, Point
 from tacit_reproductions.document_001.closed_forms import BitPair
 from tacit_reproductions.document_001.occupancy import Days, Occupancy, clock

@@ -9,8 +9,8 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
-from tacit.report.charts.chart_parts import BLUE, LINE, styled
-from tacit.report.charts.monitor_charts import ALARM, ORANGE, SAFE
+from tacit.report.charts.chart_parts import BLUE, LINE, ORANGE, styled
+from tacit.report.charts.monitor_charts import ALARM, SAFE
 from tacit_reproductions.document_002.lists import MIDDLE, Grid, Measured, Task
 from tacit_reproductions.document_002.monitoring import BATCH
 from tacit_reproductions.document_002.places import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point

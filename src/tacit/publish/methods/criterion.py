@@ -23,6 +23,7 @@ Checked by  tests/unit/publish/test_criterion.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -126,6 +127,13 @@ def coin_variance(count: npt.ArrayLike, size: npt.ArrayLike, retention: npt.Arra
     return have * (p + rest) * (1 - p - rest) + (np.asarray(size, np.float64) - have) * rest * (1 - rest)
 
 
+def check_known(given: Any, known: Sequence[str], key: str) -> None:
+    """Refuse a word that is none of those that are known."""
+    if given not in known:
+        word = word_or_kind(given)
+        raise PlanError(f"must be one of {', '.join(known)}", key=key, given=word, fix=nearest(str(word), known))
+
+
 @dataclass(frozen=True)
 class Criterion:
     """An error, how often an estimate must exceed it, and how that is decided."""
@@ -139,9 +147,7 @@ class Criterion:
         object.__setattr__(self, "lam", as_share(self.lam, key="lam"))
         object.__setattr__(self, "delta", as_share(self.delta, key="delta"))
         for key, given, known in (("criterion", self.how, CRITERIA), ("tails", self.tails, TAILS)):
-            if given not in known:
-                rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
-                raise PlanError(rule, key=key, given=word_or_kind(given), fix=fix)
+            check_known(given, known, key)
         if self.lam <= 0:
             raise PlanError("must be positive", key="lam", given=shown(self.lam), fix="For instance 0.3.")
         if not 0 < self.delta < 1:
@@ -284,8 +290,10 @@ def exact_tails(count: npt.ArrayLike, size: npt.ArrayLike, channel: Channel, lam
         j = np.arange(of.size) - begins[of] + first[part][of]
         weight = _binomial_pmf(j, n_sum[part][of], p_sum[part][of])
         n, p = n_cdf[part][of], p_cdf[part][of]
-        below[part] = np.add.reduceat(weight * _at_most(low[part][of] - j, n, p), begins)
-        above[part] = np.add.reduceat(weight * _more_than(high[part][of] - j, n, p), begins)
+        at_most = _binomial_tail(bdtr, low[part][of] - j, n, p, below_zero=0.0)
+        more = _binomial_tail(bdtrc, high[part][of] - j, n, p, below_zero=1.0)
+        below[part] = np.add.reduceat(weight * at_most, begins)
+        above[part] = np.add.reduceat(weight * more, begins)
         start = stop
     return below.reshape(shape), above.reshape(shape)
 
@@ -295,14 +303,10 @@ def _binomial_pmf(k: Ints, n: Ints, p: Floats) -> Floats:
     return np.asarray(np.exp(log))
 
 
-def _at_most(k: Ints, n: Ints, p: Floats) -> Floats:
-    inside = bdtr(np.clip(k, 0, np.maximum(n, 0)).astype(np.float64), n, p)
-    return np.where(k < 0, 0.0, np.where(k >= n, 1.0, inside))
-
-
-def _more_than(k: Ints, n: Ints, p: Floats) -> Floats:
-    inside = bdtrc(np.clip(k, 0, np.maximum(n, 0)).astype(np.float64), n, p)
-    return np.where(k < 0, 1.0, np.where(k >= n, 0.0, inside))
+def _binomial_tail(of: Any, k: Ints, n: Ints, p: Floats, *, below_zero: float) -> Floats:
+    """Return a tail of the binomial law at any k: what `of` says from 0 to n, and its limits beyond."""
+    inside = of(np.clip(k, 0, np.maximum(n, 0)).astype(np.float64), n, p)
+    return np.where(k < 0, below_zero, np.where(k >= n, 1 - below_zero, inside))
 
 
 # ---- deciding -------------------------------------------------------------------------------------------------------

@@ -99,8 +99,9 @@ class Groupwise(PromisingMethod):
         self.retentions(np.array([1, *(part.values for part in self.channel.parts)]))
 
     def draw(self, counts: Ints) -> Ints:
-        kept = np.zeros_like(counts)
-        for retention, rows in self._by_retention(counts.sum(axis=1)):
+        kept, retentions = np.zeros_like(counts), self.retentions(counts.sum(axis=1))
+        for retention in sorted(set(retentions), reverse=True):
+            rows = np.flatnonzero([own == retention for own in retentions])
             kept[rows] = thin(counts[rows], retention)
         return kept + spread(counts.sum(axis=1) - kept.sum(axis=1), self.channel.values)
 
@@ -111,13 +112,6 @@ class Groupwise(PromisingMethod):
             kept = {self.retentions(np.array([size]))[0] for size in (old[at], new[at], old[at] + new[at])}
             found[at] = len(kept) == 1
         return found
-
-    def _by_retention(self, sizes: Ints) -> list[tuple[Fraction, Ints]]:
-        retentions = self.retentions(sizes)
-        return [
-            (one, np.flatnonzero([other == one for other in retentions]))
-            for one in sorted(set(retentions), reverse=True)
-        ]
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
         p = np.array([float(one) for one in self.retentions(sizes)])[:, None]
@@ -140,9 +134,8 @@ class Groupwise(PromisingMethod):
         return float(np.sqrt(self.variances_at(np.array(found)[which.ravel()], even, sizes)[:, 0].sum()))
 
     def words(self) -> list[str]:
-        bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
         return [
             f"each record keeps its value with a probability that follows from the size of its group, at most "
             f"{shown(self.channel.retention)}",
-            f"the unbiased estimate of each frequency f in each group{self.of_columns}: {self.criterion}{bound}",
+            self.words_for_frequencies(self.bound),
         ]

@@ -243,12 +243,13 @@ class Masked(PromisingMethod):
         even = np.flatnonzero(~layout.alone)
         found[even] += _summing_to_zero(layout.need[even], layout.top[even])
         alone = np.flatnonzero(layout.alone)
-        found[alone] = self._carried(found[alone] / PARTS, sizes[alone], _of(layout, alone))
+        found[alone] = self._carried(found[alone] / PARTS, sizes[alone])
         return found
 
-    def _carried(self, private: Floats, sizes: Ints, layout: MaskLayout) -> Floats:
+    def _carried(self, private: Floats, sizes: Ints) -> Floats:
         """Return masked counts, in parts, of groups whose largest value outweighs the others."""
-        rows, need = np.arange(len(sizes)), layout.others()
+        rows, layout = np.arange(len(sizes)), self.layout(private, sizes)
+        need = layout.others()
         factor = np.where(layout.shared, 1.0, layout.most / np.maximum(need.sum(axis=1), 1e-300))
         found = PARTS * private + masks(np.sqrt(need * factor[:, None]))
         found[rows, layout.top] = 0.0
@@ -302,7 +303,7 @@ class Masked(PromisingMethod):
         return np.maximum(self.deviations(sizes) ** 2, own)
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        return np.asarray(published / PARTS)  # nearly no bias
+        return np.asarray(published * float(self.unit))  # nearly no bias; units are powers of two
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         moved_by = 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
@@ -376,10 +377,6 @@ class Masked(PromisingMethod):
 def moved(noisy: Ints | Floats, sizes: Ints) -> Floats:
     """Return noisy counts, moved alike in each group, so that they add up to its size."""
     return np.asarray(noisy - ((noisy.sum(axis=1) - sizes) / noisy.shape[1])[:, None])
-
-
-def _of(layout: MaskLayout, rows: Ints) -> MaskLayout:
-    return MaskLayout(layout.need[rows], layout.top[rows], layout.alone[rows], layout.shared[rows], layout.most[rows])
 
 
 def _summing_to_zero(need: Floats, top: Ints) -> Floats:

@@ -149,9 +149,6 @@ class MaskedColumns(Masked):
                 found = found * self._beside(other, own / own.sum(axis=1, keepdims=True))
         return found
 
-    def estimates(self, published: Ints, sizes: Ints) -> Floats:
-        return np.asarray(published / FINE)
-
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         have = np.maximum(counts, 0)
         squares = self.table(have**2 + self.noise_variance * (1 - 1 / self.channel.values))

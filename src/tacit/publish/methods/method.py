@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.amounts import shown
 from tacit.arrays import Bools, Floats, Ints
 from tacit.publish.methods.criterion import Channel, Criterion, not_prevented
 from tacit.release.estimate.projections import nonnegative as nearest_counts
@@ -105,10 +106,11 @@ class PromisingMethod(Method):
 
     criterion: Criterion
 
-    @property
-    def of_columns(self) -> str:
-        """Whose frequencies the criterion is about, where there are several columns."""
-        return ", of each value of each column and of each combination" if self.channel.shape else ""
+    def words_for_frequencies(self, bound: Fraction) -> str:
+        """Say what is promised of the estimate of each frequency, if none is above a public bound."""
+        which = ", of each value of each column and of each combination" if self.channel.shape else ""
+        limit = "" if bound == 1 else f", as long as no frequency is above {shown(bound)}"
+        return f"the unbiased estimate of each frequency f in each group{which}: {self.criterion}{limit}"
 
     def holds_together(self, old: Ints, new: Ints) -> Bools:
         # two estimates of one group would be better than one

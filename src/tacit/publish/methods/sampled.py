@@ -161,9 +161,8 @@ class Sampled(PromisingMethod):
         return np.asarray((size / samples) ** 2 * (coins + drawn))
 
     def words(self) -> list[str]:
-        bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
         return [
             "of each group a simple random sample, whose size follows from the group's alone; each sampled record "
             f"keeps its value with probability {shown(self.channel.retention)}",
-            f"the unbiased estimate of each frequency f in each group{self.of_columns}: {self.criterion}{bound}",
+            self.words_for_frequencies(self.bound),
         ]

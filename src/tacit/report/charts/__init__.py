@@ -4,8 +4,7 @@ In reading order:
 
     chart_parts       the parts of charts, and the registries of questions
     histogram_charts  tables of numbers: bars, lines, heat maps, maps, panels
-    question_charts   counts, sums, lines, rectangles, means, quantiles, true records
-    selection_charts  verdicts, and what was chosen
+    question_charts   counts, sums, lines, rectangles, means, quantiles, true records, verdicts, what was chosen
     cluster_charts    centres among cells
     release_charts    one chart for every kind of question
     audit_charts      what applications could learn, and what noisy counts disclose

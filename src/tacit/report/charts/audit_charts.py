@@ -66,8 +66,7 @@ def trade_off_chart(rows: Sequence[Mapping[str, Any]], *, own: bool = True, mark
     """Return the planned utility against the leakage that limits count, one point for each limit."""
     line = chart_of(rows).mark_line(point=alt.OverlayMarkDef(color=BLUE), color=BLUE)
     chart = line.encode(
-        x=alt.X("leakage:Q", title="largest leakage, nats"),
-        y=alt.Y("reached:Q", title="weighted releases of a record"),
+        x=alt.X("leakage:Q", title="largest leakage, nats"), y=alt.Y("reached:Q", title="weighted releases of a record")
     )
     notes = [*marks, "Planned under limits from a tenth of the case's limit to twice that limit."]
     if not own:

@@ -32,7 +32,8 @@ Row = dict[str, Any]
 
 BLUE: Final = "#0072B2"
 SKY: Final = "#56B4E9"  # light enough for the interval's line to be seen on a bar
-PALETTE: Final = (SKY, "#E69F00", "#009E73", "#CC79A7")
+ORANGE: Final = "#E69F00"
+PALETTE: Final = (SKY, ORANGE, "#009E73", "#CC79A7")
 LINE: Final = "#222222"
 INK: Final = "#555555"  # readable on white and on black
 WIDTH: Final = 480  # as wide as the report's column: larger letters on a screen, readable ones on a phone

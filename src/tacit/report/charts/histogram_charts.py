@@ -336,9 +336,7 @@ def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], 
     )
     is_slanted = max((len(label) for label in across), default=0) * len(across) > 40
     axis = alt.Axis(
-        labelLimit=200,
-        labelAngle=-50 if is_slanted else 0,
-        labelOverlap=sides[1].is_scale or len(across) > 24,
+        labelLimit=200, labelAngle=-50 if is_slanted else 0, labelOverlap=sides[1].is_scale or len(across) > 24
     )
     x = alt.X("across:N", title=printable(across_name), **in_order(across), axis=axis)
     tips = [tip("down:N", down_name), tip("across:N", across_name), tip("value:Q", "estimate")]

@@ -29,6 +29,7 @@ from tacit.report.charts.chart_parts import (
     BLUE,
     LEVEL,
     LINE,
+    ORANGE,
     SKY,
     WIDTH,
     Row,
@@ -40,7 +41,6 @@ from tacit.report.charts.chart_parts import (
 )
 from tacit.report.charts.release_charts import chart_svg
 
-ORANGE: Final = "#E69F00"
 GREY: Final = "#dddddd"
 COLOURS: Final = {CERTAINLY_BELOW: SKY, ABOVE: ORANGE, PAUSED: GREY}
 SAFE: Final = "certainly safe"

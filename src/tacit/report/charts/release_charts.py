@@ -16,7 +16,7 @@ from tacit.amounts import error_text, shown_with_decimal
 from tacit.errors import printable
 from tacit.plan.choose import Explanation
 from tacit.release.results.record import ReleaseRecord
-from tacit.report.charts import cluster_charts, question_charts, selection_charts  # noqa: F401 - they register theirs
+from tacit.report.charts import cluster_charts, question_charts  # noqa: F401 - they register theirs
 from tacit.report.charts.chart_parts import (
     ALONE,
     BLUE,
