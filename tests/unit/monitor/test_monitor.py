@@ -1000,20 +1000,15 @@ def test_the_certificate_the_ledger_and_the_monitor_name_one_policy(tmp_path: Pa
 def test_a_map_of_persons_is_charged_under_the_policy_that_it_keeps(tmp_path: Path) -> None:
     """Under sets of places, one place of a person may be taken away, and then the next one counts."""
     sets = POLICY.owned_by("who", 1)
-    single = tc.Policy(
-        tc.Domain({"visited": tc.Items(["gym", "cafe", "park"], at_most=1)}),
-        tc.secrets.values({"visited": [1]}),
-        person="who",
-    )
     with tc.Ledger(tmp_path / "ledger.db") as opened:
         opened.grant(dataset="sets", epsilon=3, policy=sets)
         opened.grant(dataset="rows", epsilon=3, policy=POLICY)
-        opened.grant(dataset="single", epsilon=3, policy=single)
+        opened.grant(dataset="single", epsilon=3, policy=SINGLE)
         for dataset in ("sets", "rows"):
             with pytest.raises(tc.LedgerError, match="protects less"):
                 tc.MapMonitor(sets, **MAP, person="who", ledger=opened, dataset=dataset)
         with tc.MapMonitor(sets, **MAP, ledger=opened, dataset="single") as watched:
-            assert watched.policy.covers(single)
+            assert watched.policy.covers(SINGLE)
             assert "all visits of one person" in watched.certificate["guarantee"]
         tc.PlaceMonitor(sets, **GYM, ledger=opened, dataset="single").close()
         tc.MapMonitor(POLICY, **MAP, ledger=opened, dataset="rows").close()

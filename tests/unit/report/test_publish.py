@@ -199,7 +199,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_charged(job:
 
 
 def failing(when: str) -> Any:
-    write = publish_module._write
+    write = publish_module.write_text
 
     def fail(path: Path, text: str) -> None:
         if path.name == when:
@@ -222,7 +222,7 @@ def failing(when: str) -> Any:
 def test_what_was_paid_for_is_kept_when_writing_fails(
     job: Job, monkeypatch: pytest.MonkeyPatch, when: str, kept: list[str]
 ) -> None:
-    monkeypatch.setattr(publish_module, "_write", failing(when))
+    monkeypatch.setattr(publish_module, "write_text", failing(when))
     with pytest.raises(PublishError, match="no space left on device") as caught:
         publish(job)
     draft = job.out.with_name("results.part")
@@ -327,7 +327,7 @@ def test_everything_is_on_disk_before_the_folder_has_its_name(short_job: Job, mo
 
 
 def test_a_target_that_appears_in_the_meantime_is_not_replaced(short_job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = publish_module._write
+    write = publish_module.write_text
 
     def slow(path: Path, text: str) -> None:
         write(path, text)
@@ -335,7 +335,7 @@ def test_a_target_that_appears_in_the_meantime_is_not_replaced(short_job: Job, m
             short_job.out.mkdir()
             (short_job.out / "precious").write_text("1")
 
-    monkeypatch.setattr(publish_module, "_write", slow)
+    monkeypatch.setattr(publish_module, "write_text", slow)
     with pytest.raises(PublishError) as caught:
         publish(short_job)
     assert os.listdir(short_job.out) == ["precious"]
@@ -464,7 +464,7 @@ def test_an_interrupt_stays_an_interrupt(job: Job, monkeypatch: pytest.MonkeyPat
     def interrupt(path: Path, text: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish_module, "_write", interrupt)
+    monkeypatch.setattr(publish_module, "write_text", interrupt)
     with pytest.raises(KeyboardInterrupt):
         publish(job)
     assert (job.out.with_name("results.part") / "ages.csv").exists()

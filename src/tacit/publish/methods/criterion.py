@@ -23,7 +23,6 @@ Checked by  tests/unit/publish/test_criterion.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
@@ -127,7 +126,7 @@ def coin_variance(count: npt.ArrayLike, size: npt.ArrayLike, retention: npt.Arra
     return have * (p + rest) * (1 - p - rest) + (np.asarray(size, np.float64) - have) * rest * (1 - rest)
 
 
-def check_known(given: Any, known: Sequence[str], key: str) -> None:
+def check_known(given: Any, known: tuple[str, ...], key: str) -> None:
     """Refuse a word that is none of those that are known."""
     if given not in known:
         word = word_or_kind(given)
