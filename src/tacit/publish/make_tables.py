@@ -319,8 +319,9 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
     if values:
         codes = np.concatenate([np.stack(old_codes, axis=1), np.stack(new_codes, axis=1)])
         which, of = np.unique(codes, axis=0, return_inverse=True)
-    else:
-        which, of = table.groups.which[:1], np.zeros(len(table.sizes) + len(new.sizes), np.int64)
+    else:  # one group of everybody, which a version in which nobody is counted does not have
+        of = np.zeros(len(table.sizes) + len(new.sizes), np.int64)
+        which = np.zeros((min(of.size, 1), 0), np.int64)
     counts = np.zeros((len(which), new.published.shape[1]), np.int64)
     np.add.at(counts, of.ravel(), np.concatenate([table.published, new.published]))
     old_sizes, new_sizes = np.zeros(len(which), np.int64), np.zeros(len(which), np.int64)

@@ -177,3 +177,15 @@ def test_an_old_group_in_another_spelling_is_no_new_one(old: Any, new: Any) -> N
         tc.publish.append(table, rows.assign(year=new))
     grown = tc.publish.append(table, rows.assign(year=1999 if isinstance(old, int) else "1999-05-05"))
     assert len(grown.sizes) == 2
+
+
+@pytest.mark.parametrize("public", [[], ["ward"]])
+@pytest.mark.parametrize("first", [0, 30])
+@pytest.mark.parametrize("later", [0, 30])
+def test_a_version_may_count_nobody(public: list[str], first: int, later: int) -> None:
+    """Also without public columns: a table of nobody has no group then, and the next version has one."""
+    asked = {"public": public, "sensitive": "ill", "epsilon": 1}
+    unlisted = pd.DataFrame({"ward": ["z"], "ill": ["unlisted"]})
+    old, new = (pd.concat([unlisted, rows[:many]]) for rows, many in ((FIRST, first), (LATER, later)))
+    table = tc.publish.append(tc.publish.perturbed(opened(old), **asked), opened(new))
+    assert (table.sizes.sum(), table.published.sum(), table.version) == (first + later, first + later, 2)
