@@ -153,7 +153,8 @@ class PublishedTable:
     def frame(self) -> Any:
         """A line for each group and sensitive value: the published count, and what it says about the true one."""
         counts = self.published.ravel() if self.method.unit == 1 else self.published.ravel() * float(self.method.unit)
-        return self.groups.frame({**self.labels(), COUNT: counts, "estimate": self.estimates.ravel()})
+        columns: dict[str, Any] = {**self.labels(), COUNT: counts, "estimate": self.estimates.ravel()}
+        return self.groups.frame(columns)
 
     @property
     def rows(self) -> Any:
