@@ -71,6 +71,11 @@ def held(column: str, kind: Any, role: str) -> str:
         return (
             f"CAST(greatest(least({column}, {_WIDEST}), {-_WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
         )
+    if kind.id == "interval" and role == PERSON:  # a month is as long as 30 days
+        days = f"datepart('year', {column}) * 360 + datepart('month', {column}) * 30 + datepart('day', {column})"
+        clock = f"(datepart('hour', {column}) * 60 + datepart('minute', {column})) * 60000000"
+        rest = f"datepart('microsecond', {column})"
+        return f"CAST(({days})::HUGEINT * 86400000000 + {clock} + {rest} AS VARCHAR)"
     return f"CAST({column} AS VARCHAR)" if kind.id in _AS_TEXTS else column
 
 
