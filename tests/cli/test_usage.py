@@ -125,6 +125,18 @@ def test_a_fault_of_a_command_without_rows_can_be_looked_into(
     assert "ValueError: detail" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", [ValueError, OSError])
+def test_a_fault_of_a_command_that_an_option_lets_open_rows_is_never_quoted(
+    kind: type[Exception], failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TACIT_DEBUG", "1")
+    failing(kind("CANARY-7391"))
+    assert main(["check", "policy.yaml", "--rows", "people.csv"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("tacit: internal fault; what was charged stays charged.")
+    assert "CANARY" not in said
+
+
 def test_an_interrupt_says_what_was_charged_and_nothing_else(
     failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,7 +131,7 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
     except Terminated:
         document, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
     except OSError as fault:
-        document, code = _system_fault(fault, given[:1]), 1
+        document, code = _system_fault(fault, given), 1
     except Exception:
         document, code = _fault(given), 1
     complain(document, as_json=as_json)
@@ -160,7 +160,7 @@ def _ended(how: str, command: list[str]) -> dict[str, Any]:
     return {**misuse(f"{how}.", spent), "kind": "Interrupted"}
 
 
-def _system_fault(fault: OSError, command: list[str]) -> dict[str, Any]:
+def _system_fault(fault: OSError, given: list[str]) -> dict[str, Any]:
     """Return what the system refused: its reason, which is one of a fixed list, and nothing of what it was about."""
     if _here_is_gone():
         return misuse("the folder that you are in no longer exists.", "Change to another one.")
@@ -175,11 +175,11 @@ def _system_fault(fault: OSError, command: list[str]) -> dict[str, Any]:
         errno.ENFILE: ("too many files are open.", "Allow more."),
     }
     if fault.errno not in reasons:
-        return _fault(command)
+        return _fault(given)
     from tacit.rows.guard import charges
 
     rule, fix = reasons[fault.errno]
-    spent = f" {charges.in_words()}" if command and command[0] in MAY_CHARGE else ""
+    spent = f" {charges.in_words()}" if given and given[0] in MAY_CHARGE else ""
     return {**misuse(rule, fix + spent), "kind": "SystemRefused"}
 
 
