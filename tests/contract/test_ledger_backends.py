@@ -94,6 +94,7 @@ def test_caps_hold_within_the_total(where: str) -> None:
     assert ledger.remaining(dataset="clinic", analyst="bob") == Fraction(2, 5)
     assert ledger.charge(dataset="clinic", analyst="bob", epsilon=0.35).remaining == Fraction(1, 20)
     assert ledger.remaining(dataset="clinic", analyst="ana") == Fraction(1, 20)
+    assert ledger.charge(dataset="clinic", analyst="ana", epsilon=0.01).remaining == Fraction(1, 25)  # not of the cap
 
 
 def test_policies_are_compared_with_the_stored_one(where: str) -> None:
