@@ -1,4 +1,4 @@
-"""Where a ledger may live."""
+"""Where a ledger may live, and the clinic of the commands."""
 
 import uuid
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
+
+from cli.conftest import clinic as clinic
 
 
 def execute(where: str, *statements: str) -> None:

@@ -9,18 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import JOB, POLICY, rows, write_rows
 from tacit.ledger.ledger import Ledger
 
 TACIT = str(Path(sys.executable).with_name("tacit"))
-
-
-@pytest.fixture
-def clinic(tmp_path: Path) -> Path:
-    write_rows(tmp_path / "clinic.csv", rows())
-    (tmp_path / "clinic.policy.yaml").write_text(POLICY, encoding="utf-8")
-    (tmp_path / "clinic.job.yaml").write_text(JOB, encoding="utf-8")
-    return tmp_path
 
 
 def whole_or_nothing(folder: Path) -> None:
