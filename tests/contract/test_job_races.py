@@ -60,7 +60,7 @@ POINTS = {
     "": lambda: None,
     "before the charge": lambda: before(Session, "reserve"),
     "after the charge": lambda: after(Session, "reserve"),
-    "after the first release": lambda: after(publishing, "_write"),
+    "after the first release": lambda: after(publishing, "write_text"),
     "before the rename": lambda: before(publishing, "_put_in_place"),
     "after the mark": lambda: after(publishing.UnfinishedFolder, "unmark"),
     "after the rename": lambda: after(publishing, "_put_in_place"),
