@@ -87,6 +87,7 @@ KNOWN = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("values", "theta", "most"), KNOWN)
 def test_lines_reach_their_best_known_error(values, theta, most):
     """Sums or joint noise; where people move by fewer than a hundred values, joint noise is needed for that."""

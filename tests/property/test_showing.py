@@ -85,7 +85,7 @@ def definition(policy, name):
 def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed):
     policy = data.draw(policies(items=False, largest=3, presences=("public",) if keyed else ("public", "secret")))
     domain = policy.domain
-    columns = list(domain)
+    columns = tuple(domain)
     try:
         found = showing(columns, policy, keyed=keyed)
     except PlanError as refused:
@@ -111,7 +111,7 @@ def test_hidden_are_the_records_from_which_a_chain_leads_to_another_value(data):
     for name in domain:
         true = definition(policy, name)
         try:
-            found = showing([name], policy, keyed=True)
+            found = showing((name,), policy, keyed=True)
         except PlanError:
             assert near or len(true) == domain.size
             continue
@@ -160,14 +160,14 @@ PER_ATTRIBUTE = tc.secrets.attributes("arrival", where="arrival == 'late'") | tc
 )
 def test_columns_that_are_hidden_in_the_same_records_share_a_coin(secrets, rules, together):
     policy = tc.Policy(ROOMS, secrets)
-    found = showing(["arrival", "leaving"], policy, keyed=True)
+    found = showing(("arrival", "leaving"), policy, keyed=True)
     assert (len(found.rules), found.together) == (rules, together)
     assert worst_loss(policy, ["arrival", "leaving"], found, keyed=True) == pytest.approx(together)
 
 
 def test_what_no_edge_connects_with_a_secret_needs_no_coin():
     policy = tc.Policy(ROOMS, tc.secrets.attributes("arrival", where="wing == True and arrival == 'late'"))
-    (rule,) = showing(["arrival"], policy, keyed=True).rules
+    (rule,) = showing(("arrival",), policy, keyed=True).rules
     marks = {
         (arrival, wing): rule.of_record(positions(ROOMS, (arrival, "ok", wing)))
         for arrival in ("ok", "late")
@@ -180,7 +180,7 @@ def test_a_chain_of_edges_hides_what_lies_before_it():
     """Nobody's arrival is a secret in wing B, but whoever is there must look as if they were in wing A."""
     moving = tc.secrets.attributes("wing", where="wing == False")
     policy = tc.Policy(ROOMS, moving | tc.secrets.attributes("arrival", where="wing == True and arrival == 'late'"))
-    (rule,) = showing(["arrival"], policy, keyed=True).rules
+    (rule,) = showing(("arrival",), policy, keyed=True).rules
     assert rule.of_record(positions(ROOMS, ("late", "ok", False))) == HIDDEN
     assert rule.of_record(positions(ROOMS, ("ok", "ok", False))) == COIN
 
@@ -196,22 +196,22 @@ def test_a_chain_of_edges_hides_what_lies_before_it():
 )
 def test_where_every_record_has_a_secret_nothing_is_shown(secrets):
     with pytest.raises(PlanError, match=r"no record that may be shown: .* -> arrival"):
-        showing(["arrival"], tc.Policy(ROOMS, secrets), keyed=True)
+        showing(("arrival",), tc.Policy(ROOMS, secrets), keyed=True)
 
 
 def test_who_may_be_absent_is_never_shown():
     policy = tc.Policy(ROOMS, tc.secrets.taking_part(where="arrival == 'late'"))
-    (rule,) = showing(["leaving"], policy, keyed=False).rules
+    (rule,) = showing(("leaving",), policy, keyed=False).rules
     assert rule.of_record(positions(ROOMS, ("late", "ok", True))) == HIDDEN
     assert rule.of_record(positions(ROOMS, ("ok", "ok", True))) == OPEN
     with pytest.raises(PlanError, match="not in the data"):
-        showing(["leaving"], tc.Policy(ROOMS, tc.secrets.taking_part()), keyed=False)
+        showing(("leaving",), tc.Policy(ROOMS, tc.secrets.taking_part()), keyed=False)
 
 
 def test_a_long_axis_costs_no_more_than_a_short_one():
     domain = tc.Domain({"age": tc.Integers(0, 10**12), "sick": tc.Flag()})
     found = showing(
-        ["age"], tc.Policy(domain, tc.secrets.attributes("age", where="age > 100 and sick == True")), keyed=True
+        ("age",), tc.Policy(domain, tc.secrets.attributes("age", where="age > 100 and sick == True")), keyed=True
     )
     (rule,) = found.rules
     ages = [0, 100, 101, 10**12]
