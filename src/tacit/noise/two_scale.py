@@ -319,7 +319,8 @@ class GroupedNoise(EvenJointLaw):
     def proven_loss(self, profiles: Iterable[tuple[int, int]], largest: int) -> Fraction | float:
         """Return a bound on the loss of steps with these (sum of falls, sum of rises), whichever group they move."""
         most = max((fall + rise for fall, rise in profiles), default=0)
-        return most / min(scale for scale in self.scales if scale) if most else Fraction(0)
+        least = min(scale for size, scale in zip(self.sizes, self.scales, strict=True) if size)
+        return Fraction(0) if not most else most / least if least else inf
 
     def document(self) -> dict[str, Any]:
         return {

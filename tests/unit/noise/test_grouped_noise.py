@@ -34,8 +34,10 @@ def test_an_exact_entry_must_not_move():
     assert LAW.loss([1, 0, -2, 0, 0, 0]) == Fraction(2, 3) + Fraction(2, 5)
     assert LAW.loss([0, 0, 0, 0, 0, 1]) == math.inf
     assert LAW.loss_of((0, 0, 0)) == 0
-    assert LAW.proven_loss([(3, 1), (0, 2)], 1) == Fraction(4) / Fraction(3, 2)
-    assert LAW.proven_loss([], 0) == 0
+    assert LAW.proven_loss([(3, 1), (0, 2)], 1) == math.inf  # whichever group they move: the exact one too
+    assert LAW.proven_loss([], 0) == LAW.proven_loss([(0, 0)], 0) == 0
+    assert GroupedNoise((2, 3, 0), LAW.scales).proven_loss([(3, 1), (0, 2)], 1) == Fraction(4) / Fraction(3, 2)
+    assert GroupedNoise((2,), (Fraction(0),)).proven_loss([(1, 0)], 1) == math.inf
 
 
 def test_one_number_is_about_an_entry_that_is_picked_at_random():

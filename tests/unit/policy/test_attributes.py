@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 import yaml
 
@@ -64,6 +65,16 @@ def test_values_and_positions_are_one_to_one(one: Attribute) -> None:
     assert len({str(one.cell(place)) for place in range(one.cells)}) == one.cells
     if not one.is_set:
         assert [one.position(value) for value in values] == list(range(one.size))
+
+
+def test_numbers_of_numpy_are_the_same_values() -> None:
+    grid, flag, whole = tc.Grid(3, 4), tc.Flag(), tc.Integers(0, 9)
+    assert grid.position(tuple(np.array([2, 1]))) == grid.position((2, 1))
+    assert flag.position(np.True_) == flag.position(True) == 1
+    assert whole.position(np.int64(7)) == 7
+    for one, given in ((grid, (True, 1)), (grid, (1.0, 1)), (whole, True), (flag, 2)):
+        with pytest.raises(tc.PolicyError):
+            one.position(given)
 
 
 @pytest.mark.parametrize("one", EXAMPLES)

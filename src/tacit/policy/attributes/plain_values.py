@@ -8,6 +8,8 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Final
 
+import numpy as np
+
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike, rank_of_number
 from tacit.policy.genuine import as_plain, settle
@@ -299,7 +301,7 @@ class Flag(OrderedAttribute):
         return 2
 
     def position(self, value: Value) -> int:
-        if isinstance(value, bool | int) and value in (0, 1):
+        if isinstance(value, Integral | np.bool_) and value in (0, 1):
             return int(value)
         raise PolicyError("must be true or false", given=value, fix="Write true or false.")
 

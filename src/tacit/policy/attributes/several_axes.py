@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
+from numbers import Integral
 from typing import Any, Final, Literal
 
 from tacit.errors import PolicyError
@@ -20,6 +21,10 @@ from tacit.policy.yaml_entries import YamlEntry
 _PARTS = ("row", "column")
 _PLACE: Final = two({"type": "number"})
 _CELL: Final = two({"type": "integer", "minimum": 0})
+
+
+def _is_whole(number: Value) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _is_finite(number: Value) -> bool:
@@ -99,7 +104,7 @@ class Grid(Attribute):
         return self.rows * self.columns
 
     def position(self, value: Value) -> int:
-        fits = isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(part, int) for part in value)
+        fits = isinstance(value, tuple | list) and len(value) == 2 and all(map(_is_whole, value))
         if not fits or not (0 <= value[0] < self.rows and 0 <= value[1] < self.columns):
             fix = "Change it."
             raise PolicyError(f"must be a cell [row, column] below [{self.rows}, {self.columns}]", given=value, fix=fix)
