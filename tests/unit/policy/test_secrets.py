@@ -16,7 +16,18 @@ from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import Union, Within, attributes, everything, pairs, partition, records, values, within
+from tacit.policy.secrets import (
+    Union,
+    Within,
+    attributes,
+    everything,
+    graph,
+    pairs,
+    partition,
+    records,
+    values,
+    within,
+)
 
 DOMAIN = Domain(
     {
@@ -214,6 +225,43 @@ def test_settling_changes_no_edge(policy):
 
 
 def test_completion_offers_the_families_and_the_facts_only():
-    families = "attributes everything pairs partition records taking_part values within"
+    families = "attributes everything graph pairs partition records taking_part values within"
     assert dir(secrets) == families.split()
     assert dir(knowledge) == ["count", "marginal", "size"]
+
+
+class Network:
+    """What is asked of a graph of NetworkX."""
+
+    def __init__(self, edges, directed):
+        self._edges, self._directed = edges, directed
+
+    def edges(self):
+        return self._edges
+
+    def is_directed(self):
+        return self._directed
+
+
+@pytest.mark.parametrize("of_several", [False, True])
+def test_a_graph_has_the_edges_of_a_list_of_pairs(of_several):
+    """An edge without a direction protects both ends, and one of several attributes moves nothing else."""
+    wards = Categories(["A", "B", "C"])
+    domain = Domain({"ward": wards, "smoker": Flag()} if of_several else {"ward": wards})
+    name = "ward" if of_several else None
+
+    def edges(given):
+        policy = Policy(domain, graph(given, attribute=name))
+        found = {pair for pair in product(every_record(domain), repeat=2) if policy.has_edge(*pair)}
+        assert all(hidden[1:] == cover[1:] for hidden, cover in found)
+        return {(hidden[0], cover[0]) for hidden, cover in found}
+
+    both = {("A", "B"), ("B", "A"), ("B", "C"), ("C", "B")}
+    assert edges([("A", "B"), ("C", "B"), ("B", "C")]) == edges(Network([("A", "B"), ("B", "C")], False)) == both
+    assert edges(Network([("A", "B")], True)) == edges({"A": ["B"]}) == {("A", "B")}
+
+
+@pytest.mark.parametrize("given", ["AB", 7, {"A": "B"}, [("A",)], [["A", "B", "C"]]])
+def test_what_is_no_graph_is_refused(given):
+    with pytest.raises(PolicyError, match=r"secrets\.graph must .* Give a NetworkX graph|Write graph"):
+        graph(given)

@@ -7,7 +7,7 @@ In reading order:
                     them; values: these look like any other
     blocks          partition: values in one block
     distance        within: values up to a distance
-    presence_pairs  taking_part: being in the data; pairs: a list
+    presence_pairs  taking_part: being in the data; pairs: a list; graph: the same, from a graph
 
 A new family is a class and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
 """
@@ -24,7 +24,7 @@ from tacit.policy.secrets.anything import Attributes, Everything, SensitiveRecor
 from tacit.policy.secrets.blocks import Partition, exact_width
 from tacit.policy.secrets.distance import METRICS, Within, within
 from tacit.policy.secrets.family import Secrets, SomePeople, Union, restricted_to
-from tacit.policy.secrets.presence_pairs import Pairs, TakingPart, pairs
+from tacit.policy.secrets.presence_pairs import Pairs, TakingPart, graph, pairs
 from tacit.policy.where import Where
 from tacit.policy.where import where as read_predicate
 
@@ -94,6 +94,7 @@ __all__ = [
     "Within",
     "attributes",
     "everything",
+    "graph",
     "pairs",
     "partition",
     "records",
@@ -105,4 +106,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Return what a user may want to complete: the families."""
-    return ["attributes", "everything", "pairs", "partition", "records", "taking_part", "values", "within"]
+    return ["attributes", "everything", "graph", "pairs", "partition", "records", "taking_part", "values", "within"]

@@ -343,3 +343,31 @@ def pairs(pairs: Iterable[tuple[Value, Value]], *, where: Where | str | None = N
             raise PolicyError("must be [hidden, cover]", key="secrets.pairs", given=pair, fix="Give two records.")
         listed.append((_frozen(pair[0]), _frozen(pair[1])))
     return restricted_to(Pairs(tuple(listed)), where)
+
+
+def graph(edges: Any, *, attribute: str | None = None, where: Where | str | None = None) -> Secrets:
+    """Protect each value against those that it has an edge to, in a graph that you have.
+
+    Args:
+        edges: A NetworkX graph (each edge protects both ends, or in a directed one its first), a mapping from a hidden
+            value to its covers, or a list of edges that protect both ends.
+        attribute: The attribute whose values the nodes are; left out, nodes are records or the values of the only one.
+        where: Only people with this have the secret.
+    """
+    if isinstance(edges, Mapping) and not hasattr(edges, "is_directed"):
+        if any(isinstance(covers, str | Mapping) or not isinstance(covers, Iterable) for covers in edges.values()):
+            fix = "Write graph({hidden: [cover, ..]})."
+            raise PolicyError("must lead to lists of values", key="secrets.graph", given=edges, fix=fix)
+        listed = [(hidden, cover) for hidden, covers in edges.items() for cover in covers]
+    else:
+        found = edges.edges() if hasattr(edges, "is_directed") else edges
+        listed = list(found) if isinstance(found, Iterable) and not isinstance(found, str) else [found]
+        if any(not isinstance(edge, tuple | list) or len(edge) != 2 for edge in listed):
+            fix = "Give a NetworkX graph, graph({hidden: [cover, ..]}), or graph([(one, other), ..])."
+            raise PolicyError("must be a graph", key="secrets.graph", given=kind_of(edges), fix=fix)
+        if not (hasattr(edges, "is_directed") and edges.is_directed()):
+            listed += [(other, one) for one, other in listed]
+    if attribute is not None:
+        listed = [({attribute: hidden}, {attribute: cover}) for hidden, cover in listed]
+    found_pairs = {(_frozen(hidden), _frozen(cover)): (hidden, cover) for hidden, cover in listed}
+    return pairs(found_pairs.values(), where=where)
