@@ -41,6 +41,7 @@ DOMAIN = tc.Domain(
     {
         "age": tc.Integers(0, 99),
         "year": tc.Integers(1990, 2020, 10),
+        "month": tc.Dates("2023-11", "2024-02", by="month"),
         "money": tc.Integers(0, 3_999),
         "sex": tc.Categories(["f", "m"]),
         "job": tc.Categories(["nurse", "cook", "clerk", "smith", "none of these"]),
@@ -74,6 +75,10 @@ QUERIES = {
     "numbers by numbers": tc.histogram("age", "money"),
     "grid by sex": tc.histogram("sex", "room"),
     "three attributes": tc.histogram("sex", "job", "age"),
+    "months": tc.histogram("month"),
+    "months by sex": tc.histogram("sex", "month"),
+    "months by code": tc.histogram("code", "month"),
+    "months by three": tc.histogram("ill", "month", "sex", "job"),
     "cumulative": tc.cumulative("age"),
     "long cumulative": tc.cumulative("money"),
     "cumulative levels": tc.cumulative("level"),
@@ -116,6 +121,7 @@ def session() -> tc.Session:
     rows = {
         "age": noise.integers(0, 100, people),
         "year": noise.choice([1990, 2000, 2010, 2020], people),
+        "month": noise.choice(["2023-11", "2023-12", "2024-01", "2024-02"], people),
         "money": noise.integers(0, 4_000, people),
         "sex": noise.choice(["f", "m"], people),
         "job": noise.choice(["nurse", "cook", "clerk", "smith"], people),
@@ -232,7 +238,11 @@ def test_every_kind_of_question_is_drawn_small_and_well_formed(
         ("groups", {"bar", "rule"}),
         ("lines", {"area", "line"}),
         ("heat map", {"rect"}),
-        ("three attributes", {"bar", "rule"}),
+        ("three attributes", {"bar", "line", "rule"}),
+        ("months", {"area", "line"}),
+        ("months by sex", {"area", "line"}),
+        ("months by code", {"rect"}),
+        ("months by three", {"line"}),
         ("cumulative", {"area", "line"}),
         ("some ranges", {"bar", "rule"}),
         ("all ranges", {"rect"}),
@@ -270,8 +280,8 @@ def test_titles_are_words(drawn: dict[str, dict[str, Any]], name: str, title: st
         ("many numbers", "Means over 3 neighbouring values; the table has all 4,000."),
         ("long cumulative", "One point for every 3 values; the table has all 4,000."),
         ("many categories", "The 30 largest released values out of 100 values of code."),
-        ("three attributes", "The 30 largest released values out of 1,000 cells."),
-        ("three attributes", "Estimates with intervals that hold for all 1,000 at once (95%), epsilon 1."),
+        ("many categories", "Estimates with intervals that hold for all 100 at once (95%), epsilon 1."),
+        ("three attributes", "Sums of estimates, epsilon 1. Sums over the other attributes; the table has all 1,000"),
         ("grid", "Blocks of 5 x 3 cells are added up; the table has all 60,000."),
         ("many ranges", "The first 40 of 90 ranges."),
         ("all ranges", "Ranges with ends 3 values apart; the table has all 5,050."),
@@ -297,20 +307,20 @@ def test_bars_show_the_released_numbers_in_the_order_of_the_domain(
 def test_long_lists_show_the_largest_released_values(
     records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
 ) -> None:
-    rows = data_rows(drawn["three attributes"])
-    values = np.sort(records["three attributes"].values)[::-1]
+    rows = data_rows(drawn["many categories"])
+    values = np.sort(records["many categories"].values)[::-1]
     assert [row["value"] for row in rows] == pytest.approx(values[:TOP], abs=0.01)
 
 
 def test_intervals_of_the_largest_values_hold_although_they_were_picked() -> None:
     # nobody is in any cell: whatever is largest was raised by its noise, and an interval for each cell alone misses
-    domain = tc.Domain({name: tc.Integers(0, 11) for name in "abc"})
+    domain = tc.Domain({"code": tc.Categories(range(1_728))})
     policy = tc.Policy(domain, tc.secrets.everything(), presence="secret")
-    nobody = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in "abc"})
+    nobody = pd.DataFrame({"code": np.zeros(0, dtype=np.int64)})
     whole, alone, releases = 0, 0, 40
     with noise.replayed(noise.Keystream(key=b"the largest of many, test stream")):
         session = tc.Session(policy, nobody, budget=releases)
-        plan = session.plan(tc.histogram(*"abc"), 1)
+        plan = session.plan(tc.histogram("code"), 1)
         for _ in range(releases):
             record = session.release(plan)
             rows = data_rows(chart(record).to_dict())
@@ -337,12 +347,29 @@ def test_few_cells_stand_in_the_order_of_the_domain(drawn: dict[str, dict[str, A
     assert [row["label"] for row in rows] == [f"{sex}, {job}" for sex in "fm" for job in jobs]
 
 
-def test_a_label_of_several_attributes_names_the_cell(
+def test_time_is_an_axis_in_its_own_order_with_a_line_for_each_group(
     records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
 ) -> None:
-    record = records["three attributes"]
-    best = record.frame.iloc[int(record.values.argmax())]
-    assert data_rows(drawn["three attributes"])[0]["label"] == f"{best['sex']}, {best['job']}, {best['age']}"
+    months = ["2023-11", "2023-12", "2024-01", "2024-02"]
+    rows = data_rows(drawn["months by sex"])
+    assert [(row["group"], row["at"]) for row in rows] == [(sex, month) for sex in "fm" for month in months]
+    assert [row["value"] for row in rows] == pytest.approx(records["months by sex"].values, abs=0.01)
+    x = next(view["encoding"]["x"] for view in views(drawn["months by sex"]) if "encoding" in view)
+    assert (x["scale"]["domain"], x["sort"]) == (months, None)
+
+
+def test_more_attributes_are_shown_as_sums_of_all_their_cells(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
+) -> None:
+    by_ill, by_sex, by_job = drawn["months by three"]["concat"]
+    table = records["months by three"].frame
+    for panel, names in ((by_ill, ["month", "ill"]), (by_sex, ["month", "sex"]), (by_job, ["month", "job"])):
+        data = panel["data"]["values"]
+        found = {(row["at"], row["group"]): row["value"] for row in data}
+        sums = table.groupby(names)["value"].sum()
+        words = {False: "no", True: "yes"}
+        wanted = {(str(month), words.get(other, other)): total for (month, other), total in sums.items()}
+        assert found == pytest.approx(wanted, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["grid", "small grid", "numbers by numbers", "heat map", "odd pairs"])

@@ -3,7 +3,8 @@
 In reading order:
 
     chart_parts       the parts of charts, and the registries of questions
-    histogram_charts  tables of numbers: bars, lines, heat maps, maps, panels
+    line_charts       along an axis: time, numbers, an order of names
+    histogram_charts  tables of numbers: bars, heat maps, maps, panels
     question_charts   counts, sums, lines, rectangles, means, quantiles, true records, verdicts, what was chosen
     cluster_charts    centres among cells
     release_charts    one chart for every kind of question

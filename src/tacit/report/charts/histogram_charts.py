@@ -1,10 +1,9 @@
-"""Charts of tables of numbers: bars, points, lines, heat maps, maps of a grid, and panels of several tables."""
+"""Charts of tables of numbers: bars, points, heat maps, maps of a grid, and panels of several tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import altair as alt
@@ -13,12 +12,10 @@ import numpy as np
 from tacit.arrays import Floats, Ints
 from tacit.errors import printable
 from tacit.policy.attributes import Attribute, Grid
-from tacit.policy.domain import Domain
 from tacit.release.results.value_files import with_interval
 from tacit.report.charts.chart_parts import (
     ALONE,
     BLUE,
-    LEVEL,
     LINE,
     NUMBER,
     PALETTE,
@@ -29,7 +26,6 @@ from tacit.report.charts.chart_parts import (
     View,
     as_points,
     chart_of,
-    coloured,
     digits_for,
     distinct,
     fitted,
@@ -45,41 +41,15 @@ from tacit.report.charts.chart_parts import (
     tip,
     tips_for,
     whiskers,
-    whole_axis,
     wrapped,
 )
+from tacit.report.charts.line_charts import LINES, HistogramPart, group_colour, in_time, line_view, lines_by_group
 
+MOST_TIMES: Final = 62  # across a heat map, before neighbours are added up
 RAMP: Final = "blues"
 PANELS: Final = 12
+MOST_GROUPED: Final = 12  # values with a bar for each group; an order that has more becomes an axis
 GRID_SIDE: Final = 70  # 4,900 cells
-Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals of a level
-
-
-@dataclass(frozen=True)
-class HistogramPart:
-    """The answers of one table with their intervals at each level; `what` says what the numbers count."""
-
-    domain: Domain
-    names: tuple[str, ...]
-    values: Floats
-    interval: Interval
-    what: str = "people"
-    is_amount: bool = True  # an amount is drawn as a bar from zero; a mean is no amount
-
-    @cached_property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """The attributes of the table."""
-        return tuple(self.domain[name] for name in self.names)
-
-    @cached_property
-    def ends(self) -> tuple[Floats, Floats]:
-        """The ends of the 95% intervals, each of which holds by itself."""
-        return self.interval(LEVEL)
-
-    def rows(self, picked: Ints, *, level: float = LEVEL, **columns: Sequence[Any]) -> list[Row]:
-        """Return the picked answers with their intervals, and further columns, as rows of a chart."""
-        lower, upper = self.ends if level == LEVEL else self.interval(level)
-        return interval_rows(self.values[picked], lower[picked], upper[picked], **columns)
 
 
 def histogram_view(part: HistogramPart, room: Room) -> View:
@@ -87,15 +57,17 @@ def histogram_view(part: HistogramPart, room: Room) -> View:
     if len(part.attributes) == 2:
         return _two(part, room)
     if len(part.attributes) != 1:
-        return _largest(part, room, "cells")
+        return _several(part, room)
     ((name,), (attribute,)) = part.names, part.attributes
     match attribute.measured:
         case "sets":
             return _largest(part, room, f"items of {name}")
         case "places":
             return _map(part, room)
-        case "numbers" | "times":
+        case "numbers":
             return _columns(part, attribute, room) if attribute.size <= room.bars else line_view(part, room)
+        case "times":
+            return line_view(part, room) if in_time(attribute) else _columns(part, attribute, room)
         case _ if attribute.size > room.bars:
             return line_view(part, room) if attribute.ordered else _largest(part, room, f"values of {name}")
         case _:
@@ -108,10 +80,38 @@ def _lying(rows: list[Row], name: str, part: HistogramPart, room: Room) -> Any:
 
 
 def view_by_cell(part: HistogramPart) -> View:
-    """Return a view that adds up no neighbouring cells: their numbers are no counts."""
+    """Return a view that adds up no cells: their numbers are no counts."""
     if len(part.attributes) == 1 and part.attributes[0].measured != "places":
         return histogram_view(part, ALONE)
-    return _largest(part, ALONE, "cells")
+    return _lines_of_cells(part, ALONE) or _largest(part, ALONE, "cells")
+
+
+def _lines_of_cells(part: HistogramPart, room: Room) -> View | None:
+    """Return every cell on one of a few lines along an axis, if there is one that is time or long."""
+    along = part.axis
+    if along is None or len(part.values) > len(LINES) * part.shape[along]:
+        return None
+    if not in_time(part.attributes[along]) and part.shape[along] <= MOST_GROUPED:
+        return None
+    return lines_by_group(part, along, room)
+
+
+def _several(part: HistogramPart, room: Room) -> View:
+    """Return three or more attributes: all cells, if they are few or fit on a few lines, and else sums of them.
+
+    Sums are shown for every value of each attribute, along time where there is time: the largest of many cells would
+    be those that noise has raised most.
+    """
+    if drawn := _lines_of_cells(part, room):
+        return drawn
+    if len(part.values) <= room.top:
+        return _largest(part, room, "cells")
+    along = next((at for at, attribute in enumerate(part.attributes) if in_time(attribute)), None)
+    others = [at for at in range(len(part.names)) if at != along]
+    tables = [part.summed((at,) if along is None else (along, at)) for at in others]
+    view = panels(tables)
+    note = f"Sums over the other attributes; the table has all {len(part.values):,} cells."
+    return replace(view, notes=(note, *view.notes), are="Sums of estimates", has_intervals=False)
 
 
 def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
@@ -140,51 +140,6 @@ def _columns(part: HistogramPart, attribute: Attribute, room: Room) -> View:
     y = alt.Y("value:Q", title=printable(part.what), axis=number_axis())
     bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=tips_for("at", name))
     return View(fitted(alt.layer(bars, ends), room))
-
-
-def line_view(part: HistogramPart, room: Room, *, thinned: bool = False, what: str = "") -> View:
-    """Return many ordered values as a line with a band; counts of cells are averaged over neighbours, not `thinned`."""
-    attribute, size = part.attributes[0], len(part.values)
-    width = -(-size // room.points)
-    notes: list[str] = []
-    places = np.arange(0, size, width)
-    values, (lower, upper) = part.values, part.ends
-    has_band = bool((lower < upper).any())
-    thinned = thinned or not part.is_amount
-    if width > 1 and thinned:
-        places = np.unique(np.append(places, size - 1))
-        values, lower, upper = values[places], lower[places], upper[places]
-        notes.append(f"One point for every {width:,} values; the table has all {size:,}.")
-    elif width > 1:
-        # the intervals hold for single values and not for these means, so none are drawn
-        values = np.add.reduceat(values, places) / np.diff(np.append(places, size))
-        notes.append(f"Means over {width:,} neighbouring values; the table has all {size:,}.")
-        has_band = False
-    is_number = attribute.measured == "numbers"
-    at: Sequence[Any] = [attribute.value(int(p)) for p in places] if is_number else labels_of(attribute, places)
-    if has_band:
-        rows = interval_rows(values, lower, upper, at=at)
-    else:
-        digits = digits_for(values)
-        rows = [{"at": here, "value": rounded(value, digits)} for here, value in zip(at, values, strict=True)]
-    name = printable(part.names[0])
-    x = (
-        alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
-        if is_number
-        else alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40))
-    )
-    what = printable(what or part.what)
-    y = alt.Y("value:Q", title=what, axis=number_axis()) if part.is_amount else level("y", what)
-    how = "step" if not (thinned and part.is_amount) else "monotone" if width > 1 else "step-after"
-    base = chart_of(rows)
-    tips = tips_for("at", name) if has_band else [tip("at", name), tip("value:Q", "estimate")]
-    line = base.mark_line(color=BLUE, interpolate=how, strokeWidth=1.5).encode(x=x, y=y, tooltip=tips)
-    if not has_band:
-        return View(fitted(line, room), tuple(notes), has_intervals=False)
-    band = base.mark_area(color=BLUE, opacity=0.25, interpolate=how).encode(
-        x=x, y=alt.Y("lower:Q", title=what) if part.is_amount else level("y", what, "lower:Q"), y2="upper:Q"
-    )
-    return View(fitted(alt.layer(band, line), room), tuple(notes))
 
 
 def _largest(part: HistogramPart, room: Room, of: str) -> View:
@@ -254,21 +209,21 @@ def _two(part: HistogramPart, room: Room) -> View:
     """Return a table of two attributes: grouped bars or lines if one of them has few values, else a heat map."""
     table = part.values.reshape([attribute.size for attribute in part.attributes])
     few, many = (0, 1) if table.shape[0] <= len(PALETTE) < table.shape[1] else (1, 0)
-    if room.fits and table.shape[few] <= len(PALETTE):
-        if table.shape[many] <= 12:
-            return _grouped(part, table.shape, few, many, room)
-        if part.attributes[many].measured == "numbers":
-            return _lines(part, table.shape, few, many, room)
+    if (room.fits or any(map(in_time, part.attributes))) and (drawn := _lines_of_cells(part, room)):
+        return drawn
+    if room.fits and table.shape[few] <= len(PALETTE) and table.shape[many] <= MOST_GROUPED:
+        return _grouped(part, few, many, room)
     sides = [
-        _side(name, attribute, table.sum(axis=1 - axis), room.side)
+        _side(name, attribute, table.sum(axis=1 - axis), MOST_TIMES if in_time(attribute) else room.side)
         for axis, (name, attribute) in enumerate(zip(part.names, part.attributes, strict=True))
     ]
     sums = np.zeros([len(side.labels) for side in sides])
     first, second = np.meshgrid(sides[0].places, sides[1].places, indexing="ij")
     visible = (first >= 0) & (second >= 0)
     np.add.at(sums, (first[visible], second[visible]), table[visible])
-    # the longer axis goes down the page: there is more room for it, and its labels stay level
-    down, across = (0, 1) if sums.shape[0] >= sums.shape[1] else (1, 0)
+    # time goes across; otherwise the longer axis goes down: there is more room for it, and its labels stay level
+    is_time = [in_time(attribute) for attribute in part.attributes]
+    down, across = (0, 1) if is_time < is_time[::-1] or (sums.shape[0] >= sums.shape[1] and not is_time[0]) else (1, 0)
     digits = digits_for(sums.ravel())
     rows = [
         {"down": sides[down].labels[i], "across": sides[across].labels[j], "value": rounded(value, digits)}
@@ -279,51 +234,23 @@ def _two(part: HistogramPart, room: Room) -> View:
     return View(view, (*notes, *below_zero_note(sums)), has_intervals=False)
 
 
-def _by_group(part: HistogramPart, shape: tuple[int, ...], few: int, many: int) -> tuple[list[str], list[Row]]:
-    """Return the names of the few groups, and rows with the group and the position of the other attribute."""
+def _grouped(part: HistogramPart, few: int, many: int, room: Room) -> View:
     everything = np.arange(len(part.values))
-    places = np.unravel_index(everything, shape)
-    groups = labels_of(part.attributes[few], np.arange(shape[few]))
-    rows = part.rows(everything, group=[groups[place] for place in places[few]], place=[int(p) for p in places[many]])
-    return groups, sorted(rows, key=lambda row: row["place"])
-
-
-def _group_colour(name: str, groups: list[str], first: str = SKY) -> Any:
-    legend = {"orient": "top", "direction": "horizontal", "labelLimit": 240, "titleLimit": 300, "columns": 2}
-    return coloured("group:N", groups, [first, *PALETTE[1:]], title=printable(name), **legend)
-
-
-def _grouped(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
-    groups, rows = _by_group(part, shape, few, many)
-    labels = labels_of(part.attributes[many], np.arange(shape[many]))
-    rows = [{**row, "label": labels[row["place"]]} for row in rows]
+    places = np.unravel_index(everything, part.shape)
+    groups, labels = (labels_of(part.attributes[at], np.arange(part.shape[at])) for at in (few, many))
+    group, label = [groups[place] for place in places[few]], [labels[place] for place in places[many]]
+    rows = part.rows(everything, group=group, label=label)
     base = chart_of(rows)
     y = alt.Y("label:N", title=printable(part.names[many]), **in_order(labels), axis=alt.Axis(labelLimit=240))
     offset = alt.YOffset("group:N", **in_order(groups))
     tips = [tip("label:N", part.names[many]), tip("group:N", part.names[few]), *tips_for("label")[1:]]
     x = alt.X("value:Q", title=printable(part.what), axis=number_axis())
-    bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=_group_colour(part.names[few], groups), tooltip=tips)
+    bars = base.mark_bar().encode(
+        x=x, y=y, yOffset=offset, color=group_colour(part.names[few], groups, PALETTE), tooltip=tips
+    )
     rules = whiskers(base, y=y, yOffset=offset, x="lower:Q", x2="upper:Q")
     height = alt.Step(max(14, 30 // len(groups)), **{"for": "offset"})
     return View(fitted(alt.layer(bars, rules), room, height=height))
-
-
-def _lines(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
-    attribute = part.attributes[many]
-    width = -(-shape[many] * shape[few] // room.points)
-    groups, rows = _by_group(part, shape, few, many)
-    notes = (f"One point for every {width:,} values; the table has all of them.",) if width > 1 else ()
-    rows = [{**row, "at": attribute.value(row["place"])} for row in rows if row["place"] % width == 0]
-    base = chart_of(rows)
-    name = printable(part.names[many])
-    x = alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
-    colour = _group_colour(part.names[few], groups, first=BLUE)
-    band = base.mark_area(opacity=0.2, interpolate="step").encode(
-        x=x, y=alt.Y("lower:Q", title=printable(part.what), axis=number_axis(), stack=None), y2="upper:Q", color=colour
-    )
-    tips = [tip("at", name), tip("group:N", part.names[few]), *tips_for("at")[1:]]
-    line = base.mark_line(interpolate="step", strokeWidth=1.5).encode(x=x, y="value:Q", color=colour, tooltip=tips)
-    return View(fitted(alt.layer(band, line), room), notes)
 
 
 def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], room: Room) -> Any:

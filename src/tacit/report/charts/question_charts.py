@@ -65,17 +65,15 @@ from tacit.report.charts.chart_parts import (
     tips_for,
 )
 from tacit.report.charts.histogram_charts import (
-    HistogramPart,
-    Interval,
     Side,
     below_zero_note,
     heat_map,
     histogram_view,
-    line_view,
     one_number,
     panels,
     view_by_cell,
 )
+from tacit.report.charts.line_charts import HistogramPart, Interval, line_view
 
 MOST_DRAWN: Final = 40  # ranges or rectangles, one bar for each; or steps between the ends of all ranges
 NOT_COMPARED: Final = "#dddddd"
