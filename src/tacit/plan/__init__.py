@@ -5,6 +5,7 @@ In reading order:
     leakage          which epsilons let nobody learn too much where attributes depend on each other
     questions        the questions, one module each
     choose           a whole plan, and the plan in words
+    accuracy         the smallest epsilon that makes an answer as accurate as was asked
     calibrate        the least noise that hides a step
     error_laws       the laws of the errors of estimates, and the expected error of a plan
     measure          what noise is added to

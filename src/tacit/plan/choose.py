@@ -15,6 +15,7 @@ from typing import Any
 
 from tacit.amounts import as_epsilon, rough, shown
 from tacit.errors import PlanError, TacitError, safe_cause, sealed
+from tacit.plan.accuracy import Accuracy, cost_or_accuracy, plan_reaching
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import PlanningFault, resolve
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
@@ -182,15 +183,29 @@ def notebook_cell() -> int | None:
 
 
 @sealed
-def explain(query: Any, policy: Any = None, epsilon: Any = None, *, remaining: Any = None) -> Explanation:
+def explain(
+    query: Any,
+    policy: Any = None,
+    epsilon: Any = None,
+    *,
+    error: Any = None,
+    within: Any = None,
+    level: Any = None,
+    remaining: Any = None,
+) -> Explanation:
     """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened.
 
-    Takes a question with a policy and an epsilon, or a plan, which has all three.
+    Takes a question with a policy and an epsilon, or with how accurate the answer must be as in `Session.plan`, or a
+    plan, which has all of it.
     """
     if isinstance(query, Plan):
-        for key, given in (("policy", policy), ("epsilon", epsilon)):
-            if given is not None:
+        given = {"policy": policy, "epsilon": epsilon, "error": error, "within": within, "level": level}
+        for key, option in given.items():
+            if option is not None:
                 raise PlanError("is part of the plan already", key=key, fix="Write explain(plan).")
         return Explanation(query, remaining)
     policy = as_policy(policy, fix="Write explain(query, policy, epsilon): the question first.")
-    return Explanation(choose(query, policy, epsilon), remaining)
+    cost = cost_or_accuracy(epsilon, error, within, level)
+    if isinstance(cost, Accuracy):
+        return Explanation(plan_reaching(cost, lambda at: choose(query, policy, at)), remaining)
+    return Explanation(choose(query, policy, cost), remaining)

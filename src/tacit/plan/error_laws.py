@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
+WIDEST: Final = 16  # laws among which the widest bound is looked for
 MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
 RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
 
@@ -92,6 +93,11 @@ class AnySpread(ABC):
     @abstractmethod
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+
+    def half_width(self, level: float) -> float:
+        """Return what no answer is off by more than, at this level."""
+        low, high = self.bounds(level)
+        return float(max(-low.min(initial=0.0), high.max(initial=0.0)))
 
     @abstractmethod
     def variances(self) -> Floats:
@@ -142,15 +148,26 @@ class Spread(AnySpread):
         object.__setattr__(self, "which", read_only(self.which))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
-        apart = self.apart or ((),) * len(self.laws)
-        each = [bounds_near(law, far, level) for law, far in zip(self.laws, apart, strict=True)]
-        found = np.array(each, dtype=np.float64).reshape(-1, 2)
+        found = self._bounds_of(range(len(self.laws)), level)
         return self._of_each(found[:, 0]), self._of_each(found[:, 1])
+
+    def half_width(self, level: float) -> float:
+        """Return the same of the laws with the largest variances: many laws are sums of more and more of one noise."""
+        widest = np.argsort(-self._variances(), kind="stable")[:WIDEST].tolist()
+        return float(np.abs(self._bounds_of(widest, level)).max(initial=0.0))
+
+    def _bounds_of(self, numbers: Sequence[int], level: float) -> Floats:
+        apart = self.apart or ((),) * len(self.laws)
+        each = [bounds_near(self.laws[at], apart[at], level) for at in numbers]
+        return np.array(each, dtype=np.float64).reshape(-1, 2)
 
     def variances(self) -> Floats:
         """Return the variance of each answer's estimate; of answers that share a law, that of the law."""
+        return self._of_each(self._variances())
+
+    def _variances(self) -> Floats:
         each = [sum(many * weight**2 * law.variance() for law, weight, many in terms) for terms in self.laws]
-        return self._of_each(np.array(each, dtype=np.float64))
+        return np.array(each, dtype=np.float64)
 
     def exact(self) -> Bools:
         silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]

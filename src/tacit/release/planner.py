@@ -13,11 +13,14 @@ Checked by  tests/unit/release/test_plans.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, final
 from weakref import WeakValueDictionary
 
 from tacit.errors import PlanError, kind_of
+from tacit.plan.accuracy import Accuracy, plan_reaching
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy, as_policy
@@ -37,14 +40,34 @@ class Planner:
         """The policy of all plans."""
         return self._policy
 
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
-        """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do."""
+    def plan(
+        self,
+        query: Any,
+        cost: Any,
+        at_most: Callable[[], Fraction] | None = None,
+        /,
+        *,
+        consistent: bool = False,
+        nonnegative: bool = False,
+    ) -> Plan:
+        """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do.
+
+        The cost is an epsilon, or the accuracy that it must reach for `at_most` so much.
+        """
         consistent, nonnegative = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
-        plan: Plan = choose(query, self.policy, epsilon)
-        if consistent or nonnegative:
-            plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
-        check_options(plan, consistent=plan.consistent)
-        _check_nonnegative(plan)
+
+        def plan_at(epsilon: Any) -> Plan:
+            plan: Plan = choose(query, self.policy, epsilon)
+            if consistent or nonnegative:
+                plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
+            check_options(plan, consistent=plan.consistent)
+            _check_nonnegative(plan)
+            return plan
+
+        if isinstance(cost, Accuracy):
+            plan = plan_reaching(cost, plan_at, None if at_most is None else at_most())
+        else:
+            plan = plan_at(cost)
         self._made[id(plan)] = plan
         return plan
 

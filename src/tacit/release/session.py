@@ -21,6 +21,7 @@ from tacit.amounts import as_epsilon, shown
 from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications
 from tacit.ledger.ledger import Ledger, Receipt
+from tacit.plan.accuracy import cost_or_accuracy
 from tacit.plan.choose import Explanation, notebook_cell
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
@@ -125,28 +126,54 @@ class Session:
         return self._purse.remaining
 
     @sealed
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
+    def plan(
+        self,
+        query: Any,
+        epsilon: Any = None,
+        *,
+        error: Any = None,
+        within: Any = None,
+        level: Any = None,
+        consistent: bool = False,
+        nonnegative: bool = False,
+    ) -> Plan:
         """Return how a question will be answered at this cost: to look at, to print, to save, and to release.
+
+        Instead of `epsilon`, `error` says how large the expected error may be (root mean square, in the unit of the
+        answers), or `within` and `level` (0.95 if not given) how far each answer may be off with this probability. The
+        smallest epsilon is found that reaches it; where what remains cannot, the plan is refused.
 
         `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
         count be below zero. Both are post-processing and cost nothing. Nothing is charged, no row is opened.
         """
-        plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+        cost = cost_or_accuracy(epsilon, error, within, level)
+        plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
         self._check(plan)
         return plan
 
     @sealed
-    def explain(self, query: Any, epsilon: Any = None, *, show: bool | None = None) -> Explanation:
-        """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
+    def explain(
+        self,
+        query: Any,
+        epsilon: Any = None,
+        *,
+        error: Any = None,
+        within: Any = None,
+        level: Any = None,
+        show: bool | None = None,
+    ) -> Explanation:
+        """Say what a release would cost and how wrong it would be, for a plan or for a question.
 
+        The question's cost is an epsilon, or what reaches an accuracy, as in `plan`.
         Prints it, unless `show` is False; at a Python prompt, which shows what is returned, only if it is True.
         Also whether it would be refused for limits on what applications learn, or because files have changed.
         Nothing is charged, no row is opened.
         """
         show = _is_for_printing() if show is None else yes_or_no(show, "show")
-        plan = self._own(query, {"epsilon": epsilon})
+        plan = self._own(query, {"epsilon": epsilon, "error": error, "within": within, "level": level})
         if plan is None:
-            plan = self._planner.plan(query, epsilon)
+            asked = cost_or_accuracy(epsilon, error, within, level)
+            plan = self._planner.plan(query, asked, self._left)
         cost = plan.cost(self._purse.reached(plan.coin_lines) if plan.coin_lines else {})
         refused = self._purse.refusals([plan])
         words = refused.words("leakage"), refused.words("files")
@@ -157,17 +184,27 @@ class Session:
 
     @sealed
     def release(
-        self, query: Any, epsilon: Any = None, *, consistent: bool = False, nonnegative: bool = False
+        self,
+        query: Any,
+        epsilon: Any = None,
+        *,
+        error: Any = None,
+        within: Any = None,
+        level: Any = None,
+        consistent: bool = False,
+        nonnegative: bool = False,
     ) -> ReleaseRecord:
         """Answer a question with the policy's guarantee at this cost, or execute a plan of this session.
 
-        `consistent` and `nonnegative` are those of `plan`, and part of a plan that is given.
+        All options are those of `plan`, and part of a plan that is given.
         """
         options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
-        given = {"epsilon": epsilon, "consistent": options[0] or None, "nonnegative": options[1] or None}
+        given = {"epsilon": epsilon, "error": error, "within": within, "level": level}
+        given |= {"consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
-            plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+            cost = cost_or_accuracy(epsilon, error, within, level)
+            plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
         (reserved,) = self._reserve([plan])
         return reserved.make()
 
@@ -209,6 +246,9 @@ class Session:
         if under_another_policy or not self._planner.has_made(given):
             raise _not_ours(under_another_policy=under_another_policy)
         return given
+
+    def _left(self) -> Fraction:
+        return self.remaining
 
     def _check(self, plan: Plan) -> None:
         for base in plan.tallied:

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
+from tacit.plan.accuracy import cost_or_accuracy
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
@@ -133,35 +134,49 @@ class Group:
         return self._parent.remaining() + self._split.charged - self._split.spent(self.name)
 
     @sealed
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
+    def plan(
+        self,
+        query: Any,
+        epsilon: Any = None,
+        *,
+        error: Any = None,
+        within: Any = None,
+        level: Any = None,
+        consistent: bool = False,
+        nonnegative: bool = False,
+    ) -> Plan:
         """Return how a question will be answered about this group, as `Session.plan` does."""
+        cost = cost_or_accuracy(epsilon, error, within, level)
         asked = resolve(query, self._parent.policy.domain).among(self.people)
-        plan = self._planner.plan(asked, epsilon, consistent=consistent, nonnegative=nonnegative)
+        options = {"consistent": consistent, "nonnegative": nonnegative}
+        plan = self._planner.plan(asked, cost, lambda: self.remaining, **options)
         if not all(_looks_within(part.base.where, self.people, self._parent.policy) for part in plan.parts):
             raise InternalError("a question looks beyond its group")
         self._parent.check(plan)
         return plan
 
     @sealed
-    def explain(self, query: Any, epsilon: Any = None) -> Explanation:
+    def explain(self, query: Any, epsilon: Any = None, **accuracy: Any) -> Explanation:
         """Say what a release would cost this group and how wrong it would be. Nothing is charged, no row is opened."""
-        plan = self._own(query, epsilon)
+        plan = self._own(query, epsilon=epsilon, **accuracy)
         return explain(plan, remaining=self.remaining - plan.epsilon)
 
     @sealed
     def release(
-        self, query: Any, epsilon: Any = None, *, consistent: bool = False, nonnegative: bool = False
+        self, query: Any, epsilon: Any = None, *, consistent: bool = False, nonnegative: bool = False, **accuracy: Any
     ) -> ReleaseRecord:
         """Answer a question about this group, or execute a plan of this group."""
-        plan = self._own(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+        plan = self._own(query, epsilon=epsilon, consistent=consistent, nonnegative=nonnegative, **accuracy)
         part_of = f"a split by {self._split.by}: groups that no secret edge connects, of which the dearest is charged"
         return self._parent.make(plan, partial(self._split.pay, self.name), part_of)
 
-    def _own(self, given: Any, epsilon: Any, **options: bool) -> Plan:
+    def _own(self, given: Any, **options: Any) -> Plan:
         if not isinstance(given, Plan):
-            return self.plan(given, epsilon, **options)
-        if epsilon is not None or any(options.values()):
-            raise PlanError("is part of the plan already", key="epsilon", fix="Leave it out. Nothing was charged.")
+            made: Plan = self.plan(given, **options)
+            return made
+        for key, option in options.items():
+            if option not in (None, False):
+                raise PlanError("is part of the plan already", key=key, fix="Leave it out. Nothing was charged.")
         if not self._planner.has_made(given):
             fix = "Make it here: group.plan(query, epsilon=..). Nothing was charged."
             raise PlanError("must be a plan that this group made, and unchanged", key="plan", fix=fix)

@@ -362,7 +362,7 @@ def test_options_belong_to_the_plan() -> None:
         with pytest.raises(tc.PlanError, match="is part of the plan already"):
             call()
     assert made.remaining == 100
-    with pytest.raises(tc.PlanError, match="epsilon must be a number, not None"):
+    with pytest.raises(tc.PlanError, match="epsilon must be given"):
         made.release(tc.histogram("age"))
 
 

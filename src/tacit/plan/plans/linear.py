@@ -31,7 +31,7 @@ from tacit.noise.sum_bounds import Term
 from tacit.plan.calibrate import noise_for
 from tacit.plan.error_laws import AnySpread, Spread, expected_variance, groups_used, read_only, spread_of
 from tacit.plan.measure.measured import LineEntries, Measured, Responding, Strategy
-from tacit.plan.plans.plan import Plan, noise_name
+from tacit.plan.plans.plan import LEVEL, Plan, noise_name
 from tacit.plan.question import Linear, PlanningFault
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import measured_step
@@ -156,6 +156,13 @@ class LinearPlan(Plan):
     def rmse(self) -> float:
         return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))
 
+    def half_width(self, level: float = LEVEL) -> float | None:
+        if self.noise is None:
+            return 0.0
+        if self.answers > MOST_SPREAD:
+            return None
+        return self.spread.half_width(level) * float(self.query.unit(self.policy.domain))
+
     @property
     def mechanism(self) -> str:
         if self.sides is not None and self.noise is not None and all(self.noise.reaches):
@@ -215,6 +222,7 @@ class LinearPlan(Plan):
 
 
 _AS_GOOD: Final = 0.998
+MOST_SPREAD: Final = 1_000_000  # answers whose laws are worked out before there is a release
 
 
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> LinearPlan:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.amounts import rough, shown
 from tacit.arrays import Bools, Ints
@@ -28,6 +28,8 @@ from tacit.policy.policy import Policy
 if TYPE_CHECKING:
     from tacit.plan.plans.linear import CountedTable
     from tacit.plan.plans.records import RecordsPlan
+
+LEVEL: Final = 0.95  # of intervals, where nobody says another
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,13 @@ class Plan(ABC):
     @abstractmethod
     def rmse(self) -> float:
         """The expected root mean squared error of one answer, averaged over the answers."""
+
+    def half_width(self, level: float = LEVEL) -> float | None:
+        """Return how far an estimate may be off with this probability, of the answer where that is largest.
+
+        None where it depends on the rows, or is not worked out: by default.
+        """
+        return None
 
     @property
     def mse(self) -> float:

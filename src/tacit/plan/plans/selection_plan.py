@@ -33,10 +33,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.arrays import Bools, Ints
 from tacit.noise.law import Law
+from tacit.noise.sum_bounds import error_bounds
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise
-from tacit.plan.plans.plan import Plan
+from tacit.plan.plans.plan import LEVEL, Plan
 from tacit.plan.sensitivity.steps import LargestStep
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class SelectionPlan(Plan):
     @property
     def rmse(self) -> float:
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
+
+    def half_width(self, level: float = LEVEL) -> float:
+        return 0.0 if self.noise is None else max(map(abs, error_bounds(((self.noise, 1.0, 1),), level)))
 
     @abstractmethod
     def draw(self, counts: Ints) -> Any:
