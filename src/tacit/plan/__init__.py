@@ -8,6 +8,7 @@ In reading order:
     accuracy         the smallest epsilon that makes an answer as accurate as was asked
     calibrate        the least noise that hides a step
     error_laws       the laws of the errors of estimates, and the expected error of a plan
+    sums_of_cells    the laws of margins and other sums of cells
     measure          what noise is added to
     plans            plans, one module for each kind
     question         the contract of a question

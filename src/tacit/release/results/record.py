@@ -7,6 +7,7 @@ published. Only the maker of frames still knows the rows' engine; it is left out
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -28,6 +29,7 @@ from tacit.plan.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan
+from tacit.plan.sums_of_cells import spread_of_sums
 from tacit.release.certificate import Certificate
 from tacit.release.results.value_files import side_by_side, with_interval, write_csv, write_table
 
@@ -225,6 +227,29 @@ class LinearRecord(NumbersRecord):
         for end in (lower, upper):
             np.clip(end, self._floor, self._ceiling, out=end)
         return lower, upper
+
+    def sums(self, table: int, which: Ints, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
+        """Return sums of the cells of one of the tables with the ends of their intervals, NaN where none are known.
+
+        `which` has for each cell the number of the sum that it goes to.
+        """
+        check_level(level)
+        domain = self.plan.policy.domain
+        sizes = [math.prod(domain[name].cells for name in names) for names in self.plan.query.tables(domain)]
+        cells = slice(sum(sizes[:table]), sum(sizes[: table + 1]))
+        many = int(which.max(initial=-1)) + 1
+        values: Floats = np.bincount(which, self.values[cells], many).astype(np.float64)
+        centre: Floats = np.bincount(which, self._centre[cells], many).astype(np.float64)
+        spread = spread_of_sums(self.plan, table, which)
+        if spread is None:
+            return values, np.full(many, np.nan), np.full(many, np.nan)
+        exact = spread.exact()  # whole numbers, which sums of estimates may miss by a rounding
+        values, centre = (np.where(exact, np.rint(each / self._unit) * self._unit, each) for each in (values, centre))
+        low, high = spread.bounds(level)
+        lower, upper = centre - high * self._unit, centre - low * self._unit
+        if self.plan.query.counts_people:
+            lower = np.maximum(lower, 0.0)
+        return values, np.minimum(lower, values), np.maximum(upper, values)
 
 
 def check_level(level: float) -> None:

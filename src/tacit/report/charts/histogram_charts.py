@@ -111,7 +111,8 @@ def _several(part: HistogramPart, room: Room) -> View:
     tables = [part.summed((at,) if along is None else (along, at)) for at in others]
     view = panels(tables)
     note = f"Sums over the other attributes; the table has all {len(part.values):,} cells."
-    return replace(view, notes=(note, *view.notes), are="Sums of estimates", has_intervals=False)
+    has_intervals = view.has_intervals and not any(np.isnan(table.ends[0]).all() for table in tables)
+    return replace(view, notes=(note, *view.notes), are="Sums of estimates", has_intervals=has_intervals)
 
 
 def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:

@@ -41,6 +41,7 @@ FEWEST_IN_ORDER: Final = 3  # values that make an axis
 MOST_DOTS: Final = 200
 LINES: Final = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals of a level
+Sums = Callable[[Ints, float], tuple[Floats, Floats, Floats]]  # of cells with the same number, and their ends
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class HistogramPart:
     interval: Interval
     what: str = "people"
     is_amount: bool = True  # an amount is drawn as a bar from zero, and may be added up; a mean is no amount
+    sums: Sums | None = None  # where errors of sums of cells are known
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -82,13 +84,16 @@ class HistogramPart:
         return max(times or ordered, key=lambda at: self.shape[at], default=None)
 
     def summed(self, kept: tuple[int, ...]) -> HistogramPart:
-        """Return the table of some attributes, in this order: sums of cells, whose errors nobody has worked out."""
-        table = self.values.reshape(self.shape)
-        others = tuple(at for at in range(table.ndim) if at not in kept)
-        sums = table.sum(axis=others).transpose(np.argsort(np.argsort(kept))).ravel()
+        """Return the table of some attributes, in this order: sums of cells, with intervals where they are known."""
+        cells = np.unravel_index(np.arange(len(self.values)), self.shape)
+        which = np.ravel_multi_index([cells[at] for at in kept], [self.shape[at] for at in kept])
+        sums = np.bincount(which, self.values).astype(np.float64)
         unknown = np.full(len(sums), np.nan)
-        names = tuple(self.names[at] for at in kept)
-        return replace(self, names=names, values=sums, interval=lambda level: (unknown, unknown))
+
+        def interval(level: float) -> tuple[Floats, Floats]:
+            return (unknown, unknown) if self.sums is None else self.sums(which, level)[1:]
+
+        return replace(self, names=tuple(self.names[at] for at in kept), values=sums, interval=interval, sums=None)
 
 
 def in_time(attribute: Attribute) -> bool:

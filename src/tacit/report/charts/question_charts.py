@@ -30,6 +30,7 @@ from tacit.plan.questions import (
 from tacit.plan.questions.moments import Moment
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
+from tacit.release.results.record import LinearRecord
 from tacit.release.results.selections import CountVerdict, ItemVerdicts, Ranking
 from tacit.release.results.true_records import TrueRecordsRecord
 from tacit.release.results.value_files import with_interval
@@ -174,8 +175,14 @@ def _(query: Marginals, record: Any) -> View:
         return lower[table], upper[table]
 
     parts = [
-        HistogramPart(domain, names, record.values[table], partial(interval, table))
-        for names, table in zip(query.sets, tables, strict=True)
+        HistogramPart(
+            domain,
+            names,
+            record.values[table],
+            partial(interval, table),
+            sums=partial(record.sums, number) if isinstance(record, LinearRecord) else None,
+        )
+        for number, (names, table) in enumerate(zip(query.sets, tables, strict=True))
     ]
     return histogram_view(parts[0], ALONE) if len(parts) == 1 else panels(parts)
 
