@@ -11,6 +11,7 @@ from tacit.plan.measure.sums import LineSums
 from tacit.plan.question import Query, resolve
 from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.questions.moments import Squares
+from tacit.plan.questions.two_sums import TwoSums
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
@@ -89,6 +90,15 @@ def _answers(query: Any, domain: Any) -> list[Any]:
     match query:
         case Count():
             return [lambda person: 1]
+        case TwoSums():
+            values = every_value(domain[query.name])
+            return [
+                lambda person, cell=cell, end=end: (
+                    abs(values.index(person[query.name]) - end) * int(_of(person, query.by) == cell)
+                )
+                for cell in product(*(every_value(domain[name]) for name in query.by))
+                for end in (0, len(values) - 1)
+            ]
         case Squares():
             return [
                 lambda person, cell=cell: (person[query.name] - query.origin) ** 2 * int(_of(person, query.by) == cell)

@@ -58,7 +58,8 @@ def range_of(attribute: Any) -> tuple[float, float]:
 class Derived(Query):
     """A question whose answers follow from those of linear ones.
 
-    `roles` names these; `measured` names one number of the first, and all of its numbers.
+    `roles` names these, of a single part the first one does; `measured` names one number of the first part, and all of
+    its numbers.
     """
 
     roles: ClassVar[tuple[str, ...]]
@@ -100,6 +101,10 @@ class Derived(Query):
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
 
+    def named(self, parts: Sequence[LinearPlan]) -> list[tuple[str, LinearPlan]]:
+        """Return the parts, each with what it is called."""
+        return list(zip(self.roles[: len(parts)], parts, strict=True))
+
     def check_size(self, policy: Policy) -> None:
         """Refuse more answers than can be released."""
         self.counted.check_size(policy.domain)
@@ -115,7 +120,7 @@ class Derived(Query):
             raise PlanningFault("parts that do not cost epsilon together")
         step, why = parts[0].step, parts[0].why
         if len(parts) > 1:
-            named = list(zip(self.roles, parts, strict=True))
+            named = self.named(parts)
             step = step_of(named)
             why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
         known = policy.known_people
@@ -240,4 +245,4 @@ class DerivedPlan(Plan):
 
     def named(self) -> list[tuple[str, LinearPlan]]:
         """Return the parts, each with what it is called."""
-        return list(zip(self.query.roles, self.parts, strict=True))
+        return self.query.named(self.parts)

@@ -144,14 +144,6 @@ class LinearPlan(Plan):
         """The expected variance of one answer, averaged over the answers, in units."""
         return expected_variance(self)
 
-    def variance_for(self, epsilon: Fraction) -> float:
-        """Return approximately the expected variance of one answer at another cost."""
-        if self.noise is None:
-            return 0.0
-        sides = () if self.sides is None else (int(self.sides[0].sum()), int(self.sides[1].sum()))
-        noise, _ = noise_for(self.step, epsilon, self.base.size(self.policy.domain), *sides)
-        return math.inf if noise is None else self.variance * noise.variance() / self.noise.variance()
-
     @property
     def rmse(self) -> float:
         return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))

@@ -7,6 +7,7 @@ In reading order:
     ranges        people between two values
     rectangles    the same for two attributes at once, or for a map
     total         sums of numbers
+    two_sums      a sum and a number of people from two sums with one epsilon
     moments       sums, and sums of squares, over counts: `mean` and `variance`
     quantiles     values up to which shares of the people reach: `median` and `quantiles`
     clusters      centres that people lie close to

@@ -3,7 +3,8 @@
 Numbers are counted from the middle of the declared range: then a person who joins, leaves or changes cells moves a sum
 by half of the range at most, and an error of a count matters only as far as the mean is off the middle. A mean is
 sums / people. A variance is squares / people - (sums / people)^2: it is divided by the number of people, not by one
-less. The parts share epsilon so that the error of the answers is small; which shares follows from public numbers.
+less. The parts share epsilon so that the error of the answers is small; which shares follows from public numbers. A
+mean whose count is not exact follows from two sums with all of epsilon, where these have less error (`two_sums.py`).
 
 Guarantee   An interval of level L holds the true mean or variance with probability L at least.
 Assumes     The intervals of the parts hold at their levels; there is somebody, or it is exact that there is nobody.
@@ -24,7 +25,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -36,6 +36,7 @@ from tacit.plan.question import Linear, check_one_row, read_where
 from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.total import Numbers, Summed, Total, as_sums, by_words, check_products, read_by
+from tacit.plan.questions.two_sums import SAID, TwoSums
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, corner_moves
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -76,10 +77,6 @@ class Moment(Summed, Derived):
         """Return the questions that it is made of, the counts last."""
 
     @abstractmethod
-    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
-        """Return the share of epsilon for each part, from plans that have all of it."""
-
-    @abstractmethod
     def weights(self, domain: Domain) -> tuple[float, ...]:
         """Return what the variances of the parts are multiplied by in that of an answer, times people squared.
 
@@ -92,7 +89,9 @@ class Moment(Summed, Derived):
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         check_one_row(policy, self.keyword, "people are counted once and every row is added up", self.several_rows)
         measured = self.measured_for(policy.domain)
-        shares = self.shares([one.plan(policy, epsilon) for one in measured])
+        whole = [one.plan(policy, epsilon).variance for one in measured]
+        weights = self.weights(policy.domain)
+        shares = _shares([variance * weight for variance, weight in zip(whole, weights, strict=True)])
         return tuple(one.plan(policy, epsilon * share) for one, share in zip(measured, shares, strict=True))
 
     def square(self, domain: Domain) -> float:
@@ -131,7 +130,7 @@ class Mean(Moment):
     """The mean of an attribute over the people; with `by`, one for each cell of these attributes."""
 
     keyword: ClassVar[str] = "mean"
-    roles: ClassVar[tuple[str, ...]] = ("sums", "counts")
+    roles: ClassVar[tuple[str, ...]] = ("sums", "counts")  # or two sums alone
     measured: ClassVar[tuple[str, str]] = ("a sum", "sums")
     several_rows: ClassVar[str] = "A `total` over a `count` is the sum of a person, not the mean of a row."
 
@@ -142,48 +141,65 @@ class Mean(Moment):
     def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
         return self.sums(domain), self.counts()
 
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
+        """Return the plan of two sums, or those of sums and counts, which are better where counts are exact."""
+        split = super().parts(policy, epsilon)
+        if split[-1].is_exact:
+            return split
+        pair = TwoSums(self.name, self.where, self.by).plan(policy, epsilon)
+        pair = replace(pair, why=f"{SAID}; {pair.why}")
+        return min((pair,), split, key=lambda parts: self.expected_error(parts, 1.0))
+
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
+        if len(parts) > 1:
+            return super().expected_error(parts, people)
+        pair, domain = parts[0].query, parts[0].policy.domain
+        if not isinstance(pair, TwoSums) or domain[self.name].size == 1:
+            return math.inf
+        return math.sqrt(pair.error_of_mean(parts[0].variance)) / people * self._step(domain)
+
     def weights(self, domain: Domain) -> tuple[float, ...]:
         """The error is that of sum - mean * count, over the people."""
         return 1.0, self.square(domain)
 
-    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
-        """Return the shares of the least error; what is exact anyway gets nothing."""
-        sums, counts = whole
-        if counts.is_exact or sums.is_exact:
-            return (Fraction(1), Fraction(0)) if counts.is_exact else (Fraction(0), Fraction(1))
-        weight = self.square(sums.policy.domain)
-
-        @cache
-        def error(part: int) -> float:
-            share = Fraction(part, PARTS)
-            of_sums = sums.variance_for(sums.epsilon * share)
-            return of_sums + weight * counts.variance_for(counts.epsilon * (1 - share))
-
-        # one variance falls and the other rises, so that halving finds the least error
-        low, high = 1, PARTS - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if error(middle) <= error(middle + 1) else (middle + 1, high)
-        return Fraction(low, PARTS), 1 - Fraction(low, PARTS)
-
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return sums over counts, inside of the range; nothing where it is exact that nobody is there."""
-        sums, counts = parts
         low, high = self.range(domain)
         middle = self._middle(domain)
-        means = sums.values / np.maximum(counts.values, 1.0)
-        return np.where(is_nobody(counts), np.nan, middle + np.clip(means, low - middle, high - middle))
+        if len(parts) == 1:
+            people, distances = self._pair(parts).people_and_distances(parts[0], domain)
+            sums, nobody = (low - middle) * people + self._step(domain) * distances, np.False_
+        else:
+            sums, people, nobody = parts[0].values, parts[1].values, is_nobody(parts[1])
+        means = sums / np.maximum(people, 1.0)
+        return np.where(nobody, np.nan, middle + np.clip(means, low - middle, high - middle))
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
-        """Return the smallest and the largest ratio of a sum and a count that both lie in their intervals.
+        """Return the ends for two sums; or the smallest and the largest ratio of a sum and a count in their intervals.
 
         The error is shared by the two; where one is exact the other has all of it.
         """
+        if len(parts) == 1:
+            low, _ = self.range(domain)
+            found = (low + self._step(domain) * end for end in self._pair(parts).ends(parts[0], domain, level))
+            values = self.values(parts, domain)  # inside, also where no mean is likely
+            lower, upper = (np.clip(end, *self.range(domain)) for end in found)
+            return np.minimum(lower, values), np.maximum(upper, values)
         (least, largest), (fewest, most) = intervals(parts, level)
         people = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
         lower = self._middle(domain) + np.minimum(*(least / end for end in people))
         upper = self._middle(domain) + np.maximum(*(largest / end for end in people))
         return self.within_range(lower, upper, parts, fewest, domain)
+
+    def _pair(self, parts: Sequence[Released]) -> TwoSums:
+        pair: Any = parts[0].plan.query
+        found: TwoSums = pair
+        return found
+
+    def _step(self, domain: Domain) -> float:
+        """Return how far numbers at neighbouring positions are apart."""
+        attribute: Any = domain[self.name]
+        return float(attribute.spacing * attribute.unit)
 
     def range(self, domain: Domain) -> tuple[float, float]:
         return range_of(domain[self.name])
@@ -325,10 +341,6 @@ class Variance(Moment):
         """With mean m and mean square q: 1 for squares, (2 m)^2 for sums, (q - 2 m^2)^2 for counts, about q^2."""
         square = self.square(domain)
         return 1.0, 4 * square, square**2
-
-    def shares(self, whole: Sequence[LinearPlan]) -> Sequence[Fraction]:
-        weights = self.weights(whole[0].policy.domain)
-        return _shares([one.variance * weight for one, weight in zip(whole, weights, strict=True)])
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         squares, sums, counts = parts
