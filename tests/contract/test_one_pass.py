@@ -16,7 +16,7 @@ import pytest
 
 from engines import ENGINES, Source
 from tacit.plan.measure.measured import CellCounts, CellSums, Tally
-from tacit.policy.attributes import Categories, Flag, Grid, Integers
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.counts import batches, one_pass
@@ -205,6 +205,25 @@ def test_texts_that_are_none_are_unexpected_values(tmp_path: Path) -> None:
     pq.write_table(pa.table({"ward": broken}), tmp_path / "a.parquet")
     rows = open_rows(tmp_path / "a.parquet", Domain({"ward": Categories(["A", "B"])}))
     assert rows.counts(("ward",)).tolist() == [50, 50]
+
+
+@pytest.mark.parametrize("owners", [{}, {"person": "who"}], ids=["rows", "people"])
+@pytest.mark.parametrize("wide", [False, True], ids=["list", "large list"])
+def test_texts_that_are_none_are_unexpected_items_and_do_not_fail_those_beside_lists(
+    wide: bool, owners: dict[str, Any], tmp_path: Path
+) -> None:
+    cells = [b"A", b"\xff\xfe", b"B", b"\xff", b"A", b"B"]
+    broken = pa.array(cells).view(pa.string())
+    lists = (pa.LargeListArray if wide else pa.ListArray).from_arrays(pa.array([0, 2, 2, None, 3, 6]), broken)
+    beside = pa.array([b"A", b"B", b"\xff", b"A", b"B"]).view(pa.string())
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ward": beside, "got": lists, "who": [1, 2, 3, 4, 5]}), file, row_group_size=2)
+    domain = Domain({"ward": Categories(["A", "B"], otherwise="B"), "got": Items(["A", "B"])})
+    rows = open_rows(file, domain, **owners)
+    a = where("ward == 'A'").compile(domain)
+    assert rows.item_counts("got").tolist() == [2, 2]
+    assert rows.item_counts("got", a).tolist() == [1, 0]
+    assert rows.counts(("ward",), where("got.has('A')").compile(domain)).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("ends", [ValueError("x"), KeyboardInterrupt()], ids=["failure", "interrupt"])

@@ -249,7 +249,8 @@ class _ColumnEncoder:
         if last is not None and last[0].equals(cells.dictionary):
             table = last[1]
         else:
-            table = np.append(self._entries(cells.dictionary), 0)
+            entries = self._entries(cells.dictionary)
+            table = np.append(entries, entries.dtype.type(0))  # with one more place, for what is missing
             self._last = cells.dictionary, table
         indices = cells.indices
         if indices.null_count:

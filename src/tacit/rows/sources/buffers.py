@@ -45,7 +45,7 @@ def arrow_column(kind: pa.DataType) -> DataColumn:
         return DataColumn("date")
     if types.is_decimal(kind) and kind.bit_width <= 128:
         return decimal_column(kind.precision, kind.scale)
-    if types.is_list(kind) or types.is_large_list(kind):
+    if _is_list(kind):
         return DataColumn("list", element=arrow_column(kind.value_type))
     return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
@@ -72,7 +72,7 @@ def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
         return cells.cast(pa.string())
     if pa.types.is_float16(kind):
         return cells.cast(pa.float32())
-    if is_text(kind) or pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_text(kind) or pa.types.is_dictionary(kind) or _is_list(kind):
         with contextlib.suppress(pa.ArrowInvalid):
             cells.validate(full=True)
             return cells
@@ -81,9 +81,9 @@ def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
 
 
 def legible(cells: pa.Array) -> pa.Array:
-    """Return texts of which those that are no UTF-8 are missing; other cells as they are."""
+    """Return texts, or lists of them, of which those that are no UTF-8 are missing; other cells as they are."""
     texts = cells.dictionary if pa.types.is_dictionary(cells.type) else cells
-    if not is_text(texts.type):
+    if not is_text(texts.type) and not _is_list(texts.type):
         return cells
     with contextlib.suppress(pa.ArrowInvalid):
         texts.validate(full=True)
@@ -91,12 +91,16 @@ def legible(cells: pa.Array) -> pa.Array:
     return _decodable(cells)
 
 
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
 def is_held(kind: pa.DataType) -> bool:
     """Say whether cells of this type mean the same to Arrow and to DuckDB."""
     types = pa.types
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
-    if types.is_list(kind) or types.is_large_list(kind):
+    if _is_list(kind):
         return is_held(kind.value_type)
     return bool(
         is_text(kind)
@@ -115,7 +119,7 @@ def _decodable(cells: pa.Array) -> pa.Array:
     kind = cells.type
     if pa.types.is_dictionary(kind):
         return _decodable(cells.dictionary).take(cells.indices)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if _is_list(kind):
         lengths = np.asarray(cells.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         return pa.LargeListArray.from_arrays(pa.array(ends, type=pa.int64()), _decodable(cells.flatten()))

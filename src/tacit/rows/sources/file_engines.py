@@ -151,7 +151,7 @@ class ParquetEngine(_Files):
         super().__init__(relation, connection, before, [name for name, _ in leaves])
         self._paths, self._coarse = paths, coarse
         self._legibly = False  # whether Arrow reads the rows for DuckDB, which fails on texts that are no UTF-8
-        # a dot in a name is the way to a part of a column to Arrow
+        # columns that are not made of parts; a dot in a name is the way to a part of a column to Arrow
         self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
         # read as dictionaries, whatever a file says that a column is to be read as
         self._texts = frozenset(name for name, leaf in self._flat.items() if leaf == ("BYTE_ARRAY", "String", 0))
@@ -219,8 +219,7 @@ class ParquetEngine(_Files):
         read = self.schema()
         for raw in columns.values():
             kinds = self._types[raw]
-            physical, _, repeated = self._flat.get(raw, ("", "", 1))
-            alike = not repeated and physical != "INT96" and len(kinds) == 1
+            alike = raw in self._flat and self._flat[raw][0] != "INT96" and len(kinds) == 1
             if not alike or not all(is_held(kind) and arrow_column(kind) == read[raw] for kind in kinds):
                 return False
         return True
