@@ -15,11 +15,10 @@ _WRITTEN_OUT: Final = 1e9
 _LARGEST_FLOAT: Final = 10**300
 _MOST_DIGITS: Final = 1000  # of a number that is read at all
 FINEST_SHARE: Final = Fraction(1, 10**9)
-EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
-    "anyOf": [
-        {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
-        {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
-    ]
+_WRITTEN: Final[dict[str, Any]] = {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"}
+AMOUNT: Final[dict[str, Any]] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _WRITTEN]}  # what files write
+EPSILON_SCHEMA: Final[dict[str, Any]] = {
+    "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON}, _WRITTEN]
 }
 
 

@@ -25,7 +25,17 @@ from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, PlanError, nearest
 from tacit.jobs.case_dependence import CELL, DEPENDENCE, read_dependence, read_value
-from tacit.jobs.job_file import PLANNED, RELEASES, Job, JobRelease, job_below, open_job, rows_below, schema_of_jobs
+from tacit.jobs.job_file import (
+    PLANNED,
+    RELEASES,
+    Job,
+    JobRelease,
+    job_below,
+    open_job,
+    rows_below,
+    schema_of_jobs,
+    schema_of_release,
+)
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
@@ -396,5 +406,5 @@ def _planned_too(releases: Key) -> Key:
     keys = Keys.of(JobRelease)
     (epsilon,) = (key for key in keys if key.name == "epsilon")
     either = replace(epsilon, schema={"anyOf": [{"const": PLANNED}, *epsilon.schema["anyOf"]]})
-    release = Keys(*(either if key is epsilon else key for key in keys)).schema()
+    release = schema_of_release(Keys(*(either if key is epsilon else key for key in keys)))
     return replace(releases, schema={**releases.schema, "items": release})

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import resources
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from tacit.amounts import EPSILON_SCHEMA, as_epsilon
+from tacit.amounts import AMOUNT, EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
 from tacit.ledger.applications import Applications
 from tacit.ledger.input import checked_name
@@ -37,6 +38,7 @@ RELEASES: Final = "releases"
 
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
+_WHOSE: Final = ("person", "per_person", "order", "item")
 _LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
 _DEVICES: Final = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))]
@@ -100,12 +102,50 @@ class JobRelease:
     ]
     query: Annotated[Query, Key("query", {"$ref": "#/$defs/query"}, "One question.", read=together, required=True)]
     epsilon: Annotated[
-        Fraction, Key("epsilon", EPSILON_SCHEMA, "What the release costs.", read=together, required=True)
+        Fraction, Key("epsilon", EPSILON_SCHEMA, "What the release costs.", "what the next keys say", read=together)
     ]
+    error: Annotated[
+        str | None,
+        Key(
+            "error",
+            AMOUNT,
+            "How large the expected error may be (root mean square): the smallest epsilon is found.",
+            read=YamlEntry.amount,
+        ),
+    ] = None
+    within: Annotated[
+        str | None,
+        Key(
+            "within",
+            AMOUNT,
+            "How far each answer may be off, with the probability `level`; as `error`.",
+            read=YamlEntry.amount,
+        ),
+    ] = None
+    level: Annotated[
+        str | None, Key("level", AMOUNT, "The probability of `within`.", "0.95", read=YamlEntry.amount)
+    ] = None
+    weight: Annotated[
+        str | None,
+        Key(
+            "weight",
+            AMOUNT,
+            "The share of what releases with an epsilon or an error leave of the budget.",
+            "1, if none of the keys above is given",
+            read=YamlEntry.amount,
+        ),
+    ] = None
     consistent: Annotated[
         bool, Key("consistent", BOOLEAN, "Let marginals agree and cumulative counts never fall.", "no")
     ] = False
     nonnegative: Annotated[bool, Key("nonnegative", BOOLEAN, "Let no count be below zero.", "no")] = False
+
+
+def schema_of_release(keys: Keys) -> Schema:
+    """Return the JSON schema of a release: at most one key says what it costs."""
+    pairs = combinations(("epsilon", "error", "within", "weight"), 2)
+    never = {"not": {"anyOf": [{"required": list(pair)} for pair in pairs]}}
+    return {**keys.schema(), **never, "dependentRequired": {"level": ["within"]}}
 
 
 NAME: Final = Key("name", TEXT, "What the report calls the job.", "the name of the file")
@@ -174,7 +214,7 @@ class Job:
         tuple[JobRelease, ...],
         Key(
             RELEASES,
-            {"type": "array", "minItems": 1, "items": Keys.of(JobRelease).schema()},
+            {"type": "array", "minItems": 1, "items": schema_of_release(Keys.of(JobRelease))},
             "A list of releases.",
             read=together,
             required=True,
@@ -268,7 +308,7 @@ def job_below(
     return Job(
         **{**defaults, **values},
         rows=tuple(rows),
-        releases=() if instead else _releases(fields[RELEASES], values["policy"], planned),
+        releases=() if instead else _releases(fields[RELEASES], values, planned),
         file=str(path),
         places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
     )
@@ -286,7 +326,7 @@ def _check_person(top: YamlEntry, fields: Mapping[str, YamlEntry], values: Mappi
             if key in values and values[key] != 1:
                 raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
     with top.blamed(fields):
-        policy.about(**{key: values[key] for key in ("person", "per_person", "order", "item") if key in values})
+        policy.about(**{key: values[key] for key in _WHOSE if key in values})
 
 
 def rows_below(entry: YamlEntry) -> dict[str, YamlEntry]:
@@ -350,10 +390,15 @@ def _below_keyword(entry: YamlEntry) -> Mapping[str, YamlEntry]:
     return below[0].mapping() if len(below) == 1 and below[0].is_mapping else {}
 
 
-def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fraction] | None) -> tuple[JobRelease, ...]:
+def _releases(
+    entry: YamlEntry, job: Mapping[str, Any], planned: Callable[[Query], Fraction] | None
+) -> tuple[JobRelease, ...]:
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a release", given=entry.plain(), fix="Add one below, with a dash.")
-    found: list[JobRelease] = []
+    # here, not above: plans take longer to load than files
+    from tacit.jobs.shares import epsilons_of, read_share
+
+    found, shares = [], []
     taken: dict[str, int] = {}
     for one in entry.listed():
         fields = Keys.of(JobRelease).entries(one)
@@ -364,10 +409,15 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
             fix = f"Rename it; the first is in line {taken[name.casefold()]}."
             raise fields["name"].refuse("must be the name of one release only", given=name, fix=fix)
         taken[name.casefold()] = fields["name"].line
-        query = read_query(fields["query"], policy.domain)
-        epsilon = _epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned)
-        found.append(JobRelease(**values, query=query, epsilon=epsilon))
-    return tuple(found)
+        query = read_query(fields["query"], job["policy"].domain)
+        epsilon = None
+        if "epsilon" in fields:
+            epsilon = _epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned)
+        shares.append(read_share(fields, values, query, epsilon))
+        found.append({**values, "query": query})
+    policy = job["policy"].about(**{key: job[key] for key in _WHOSE if key in job})
+    costs = epsilons_of(shares, policy, job.get("budget"))
+    return tuple(JobRelease(**one, epsilon=epsilon) for one, epsilon in zip(found, costs, strict=True))
 
 
 def job_schema() -> Schema:

@@ -569,7 +569,7 @@ def test_schema_and_reader_know_the_same_keys() -> None:
     assert schema["required"] == ["policy", "rows", "releases"]
     release = schema["properties"]["releases"]["items"]
     assert list(release["properties"]) == [key.name for key in Keys.of(JobRelease)]
-    assert release["required"] == ["name", "query", "epsilon"]
+    assert release["required"] == ["name", "query"]
 
 
 @pytest.mark.parametrize("kind", [Job, JobRelease])
