@@ -130,11 +130,15 @@ def expected(case: Case, table: Table) -> dict[str, Any]:
         if not case.person or row["who"] is not None:
             owned.setdefault(row["who"] if case.person else number, []).append(row)
     answers = {"people": 0, "cells": np.zeros((2, 2), int), "total": 0, "items": np.zeros(3, int)}
+    answers |= {"rows": 0, "cells of rows": np.zeros((2, 2), int)}
     for rows in owned.values():
         picked = [record for record in records(case, rows) if holds(case, record)]
         answers["people"] += bool(picked)
         for cell in {(record["ward"], record["hiv"]) for record in picked}:
             answers["cells"][cell] += 1
+        for record in picked:
+            answers["rows"] += 1
+            answers["cells of rows"][record["ward"], record["hiv"]] += 1
         answers["total"] += sum(record["n"] * 2 - 2 for record in picked)
         for record in picked:
             answers["items"][list(record["got"])] += 1
@@ -155,6 +159,8 @@ def answered(case: Case, source: Any, *, few: bool = False) -> dict[str, Any]:
     if not few:
         answers["cells"] = rows.counts(("ward", "hiv"), test)
         answers["total"] = rows.total("n", test)
+        answers["rows"] = rows.counts((), test, rows=True)
+        answers["cells of rows"] = rows.counts(("ward", "hiv"), test, rows=True)
     return _plain(case, answers)
 
 
@@ -293,6 +299,7 @@ def test_one_person_adds_no_more_than_one_person_can(case: Case, table: Table, l
     left = [row for number, row in enumerate(table) if (row["who"] if case.person else number) != gone]
     alone = [row for number, row in enumerate(table) if (row["who"] if case.person else number) == gone]
     most = {"people": 1, "cells": case.per_person, "total": 6 * case.per_person, "items": case.at_most or len(ITEMS)}
+    most |= {"rows": case.per_person, "cells of rows": case.per_person}
     for engine in ("duckdb join", "polars lazy"):
         everybody, others, one = (
             answered(case, made(engine, case, luck.sample(part, len(part)), Path())) for part in (table, left, alone)

@@ -178,10 +178,3 @@ def test_what_is_exact_is_the_variance_of_plain_numbers():
     assert record.plan.query.words(DOMAIN) == "Population variance of age by ward"
     assert any("divided by the number of people, not by one less" in term for term in record.certificate["terms"])
     assert record.plan.query.unit_words(DOMAIN) == "age squared"
-
-
-def test_several_rows_of_a_person_are_refused():
-    domain = tc.Domain({"x": tc.Integers(0, 5)})
-    policy = tc.Policy(domain, tc.secrets.everything(), person="id", per_person=2)
-    with pytest.raises(tc.PlanError, match="one row of each person"):
-        choose(tc.variance("x"), policy, 1)

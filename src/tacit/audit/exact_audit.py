@@ -35,6 +35,7 @@ from tacit.audit.worlds import (
     contributions,
     is_coupled,
     neighbours,
+    of_all_rows,
     records_to_try,
 )
 from tacit.errors import PlanError
@@ -105,7 +106,7 @@ def _loss_of_parts(plan: Plan, parts: Sequence[LinearPlan]) -> ExactAudit:
     policy, domain = plan.policy, plan.policy.domain
     tried = [records_to_try(policy, part.base) for part in parts]
     records = list(dict.fromkeys(record for found, _ in tried for record in found))
-    pairs = neighbours(policy, records)
+    pairs = of_all_rows(neighbours(policy, records), policy, [part.base for part in parts])
     adds = [contributions(part.base, domain, records) for part in parts]
     unchanged = [_shown_exactly(part) for part in parts]
     seen: dict[bytes, tuple[Fraction | float, Fraction | float]] = {}
@@ -283,7 +284,7 @@ def _(plan: SelectionPlan) -> ExactAudit:
     records, _ = records_to_try(plan.policy, plan.base)
     adds = contributions(plan.base, plan.policy.domain, records)
     changes: dict[tuple[int, ...], Neighbours] = {}
-    for pair in neighbours(plan.policy, records):
+    for pair in of_all_rows(neighbours(plan.policy, records), plan.policy, [plan.base]):
         changes.setdefault(tuple(change_along(pair, adds).tolist()), pair)
     changes.pop((0,) * many, None)
     forward, backward, tried = 0.0, 0.0, 0

@@ -119,6 +119,13 @@ def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Nei
     return found
 
 
+def of_all_rows(pairs: list[Neighbours], policy: Policy, watched: Iterable[Measured]) -> list[Neighbours]:
+    """Return the same pairs where all rows of a person move alike, if every row counts: nothing moves further."""
+    if policy.per_person == 1 or not all(one.counts_rows for one in watched):
+        return pairs
+    return [Neighbours(pair.hidden * policy.per_person, pair.cover * policy.per_person) for pair in pairs]
+
+
 def _some(moves: list[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
     """Return so many moves at most, spread evenly."""
     return moves[:: (len(moves) - 1) // most + 1]

@@ -25,7 +25,8 @@ from tacit.policy.policy import Policy, as_policy
 def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
     try:
-        plan: Plan = resolve(query, as_policy(policy).domain).plan(policy, as_epsilon(epsilon))
+        asked = resolve(query, as_policy(policy).domain).read_under(policy)
+        plan: Plan = asked.plan(policy, as_epsilon(epsilon))
     except TacitError:
         raise
     except Exception as unforeseen:

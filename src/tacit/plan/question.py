@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 
@@ -45,15 +45,52 @@ class PlanningFault(InternalError):
         )
 
 
-class Query(ABC):
-    """A question. `where` restricts it to the people that a predicate picks."""
+@dataclass(frozen=True, kw_only=True)
+class WhatCounts:
+    """What is counted where people own several rows: `people`, each once, or `rows`; None leaves it to the question."""
+
+    of: str | None = None
+
+
+class Query(WhatCounts, ABC):
+    """A question. `where` restricts it to the people, or to the rows, that a predicate picks.
+
+    `readings` are what it can be asked of where people own several rows; of two, people are meant if nothing is said.
+    """
 
     keyword: ClassVar[str]
+    readings: ClassVar[tuple[str, ...]] = ("rows",)
     error_of: ClassVar[str] = "one answer"  # what the expected error is about
     where: Where | None
 
     def __post_init__(self) -> None:
         settle(self)
+        if self.of not in (None, "people", "rows"):
+            fix = "Leave it out, or write `of: rows` to count every row of a person."
+            raise PlanError("must be people or rows", key=f"{self.keyword}.of", given=self.of, fix=fix)
+
+    @property
+    def who(self) -> str:
+        """What is counted, in words: rows where the question says so, else people."""
+        return self.of or "people"
+
+    def read_under(self, policy: Policy) -> Query:
+        """Return the question with what it counts under this policy, or refuse what it cannot be asked of."""
+        if self.of == "rows" and policy.person is not None and any(policy.domain[n].is_set for n in self.mentioned()):
+            rule = "must not be rows where a person's items come from several rows"
+            raise PlanError(rule, key=f"{self.keyword}.of", given=self.of, fix="Leave it out.")
+        if policy.per_person == 1 or self.of == "rows" or "people" in self.readings or not self.readings:
+            return self
+        if self.of is not None:
+            raise PlanError(
+                f"must be rows, since a person may be in several places with per_person={policy.per_person}",
+                key=f"{self.keyword}.of",
+                given=self.of,
+                fix="Leave it out, or set per_person to 1.",
+            )
+        query: Any = self
+        of_rows: Query = replace(query, of="rows")
+        return of_rows
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
@@ -75,7 +112,11 @@ class Query(ABC):
     def document(self) -> Any:
         """Return what a job file says for this query."""
         condition = {} if self.where is None else {"where": str(self.where)}
-        return {self.word: {**self.options(), **condition}}
+        return {self.word: {**self.options(), **condition, **self.reading()}}
+
+    def reading(self) -> dict[str, str]:
+        """Return what a job file says about what is counted."""
+        return {} if self.of is None else {"of": self.of}
 
     @abstractmethod
     def words(self, domain: Domain) -> str:
@@ -103,7 +144,7 @@ class Query(ABC):
 
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""
-        return "people"
+        return self.who
 
     def error_unit(self, domain: Domain) -> str:
         """Return what the expected error is a number of: the same as the values, where it is about them."""
@@ -145,6 +186,10 @@ class Linear(Query, Responding):
     @property
     def counted(self) -> Linear:
         return self
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.of == "rows" or "people" not in self.readings
 
     @property
     def about_a_line(self) -> OnALine | None:
@@ -239,25 +284,14 @@ def check_different(names: Sequence[str], key: str, fix: str = "Remove one.") ->
         raise PlanError("must name different attributes", key=key, given=list(names), fix=fix)
 
 
-def check_one_row(policy: Policy, keyword: str, since: str, fix: str = "") -> None:
-    """Refuse people who own several rows."""
-    if policy.per_person > 1:
-        raise PlanError(
-            f"must be about one row of each person, since {since}",
-            key=keyword,
-            given=f"per_person={policy.per_person}",
-            fix=f"Keep one row per person. {fix}".rstrip(),
-        )
-
-
 def columns_of(predicate: Where | None) -> frozenset[str]:
     """Return the attributes that a predicate looks at."""
     return frozenset() if predicate is None else predicate.columns()
 
 
-def suffix(predicate: Where | None) -> str:
-    """Return the predicate as it stands at the end of a query's name."""
-    return "" if predicate is None else f" where {predicate}"
+def suffix(predicate: Where | None, of: str | None = None) -> str:
+    """Return what is counted, if it is said, and the predicate, as they stand at the end of a query's name."""
+    return ("" if of is None else f", of {of}") + ("" if predicate is None else f" where {predicate}")
 
 
 def in_words(names: Sequence[str]) -> str:

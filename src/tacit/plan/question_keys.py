@@ -93,6 +93,7 @@ def read_ends(given: Any, key: str, one: tuple[str, ...], fix: str) -> tuple[tup
 
 
 WHERE: Final = Key("where", TEXT, "For instance: age < 18.")
+OF: Final = Key("of", {"enum": ["people", "rows"]}, "What counts where a person owns several rows: people or rows.")
 ATTRIBUTE: Final = Key("attribute", TEXT, required=True)
 ATTRIBUTES: Final = Key("attributes", TEXTS, required=True)
 BY: Final = Key("by", TEXTS, "One answer for each cell of these attributes.")

@@ -175,6 +175,11 @@ class Policy:
             return self
         return replace(self, person=person, per_person=per_person, order=order, item=item)
 
+    @cached_property
+    def of_one_row(self) -> Policy:
+        """The same policy where one row of each person counts: what may happen to a single one of their rows."""
+        return self if self.per_person == 1 else replace(self, per_person=1)
+
     def about(
         self,
         person: str | None = None,

@@ -97,8 +97,8 @@ def check_options(plan: Plan, *, consistent: bool) -> None:
     domain = plan.policy.domain
     if not consistent or len(plan.query.tables(domain)) < 2:
         return
-    if plan.policy.per_person > 1:
+    if plan.policy.per_person > 1 and plan.query.of != "rows":
         rule = "must not be asked for where a person counts in several cells, since true tables do not agree then"
-        raise PlanError(rule, key="consistent", fix="Leave it out, or keep one row of each person.")
+        raise PlanError(rule, key="consistent", fix="Leave it out, or count rows: `of: rows`.")
     tables = plan.query.tables(domain)
     check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])

@@ -8,9 +8,9 @@ Guarantee   Only counts and totals leave the engine (and, for what shows records
 Assumes     A source has the same rows each time it is read (`rows/sources/source.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
             queries see the same people. `rows/counts/row_choice.py` defines which of a person's rows count; after that,
-            a person counts once in each cell, and every kept row in a total. All tables are counted in one pass over
-            batches of rows (`rows/counts/one_pass.py`); Spark, whose rows are elsewhere, groups them itself
-            (`rows/counts/engine_tables.py`).
+            a person counts once in each cell, and every kept row in a total and in a count of rows. All tables are
+            counted in one pass over batches of rows (`rows/counts/one_pass.py`); Spark, whose rows are elsewhere,
+            groups them itself (`rows/counts/engine_tables.py`).
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
             tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/rows/test_rows.py,
             tests/unit/rows/test_rows_canary.py.
@@ -115,9 +115,9 @@ class _EngineRows:
         """Return what every tally asks for, all of them in one pass where batches are counted here."""
         return self._tallied([(tally, where_of(tally, self._domain)) for tally in tallies])
 
-    def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
-        """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-        (found,) = self._tallied([(CellCounts(names), where)])
+    def counts(self, names: tuple[str, ...], where: Test | None = None, *, rows: bool = False) -> Counts:
+        """Count the people, or the rows, in each cell of these attributes; with no name, all of them (a 0-d array)."""
+        (found,) = self._tallied([(CellCounts(names, rows=rows), where)])
         return found
 
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
@@ -135,7 +135,7 @@ class _EngineRows:
         # over few rows a large joint table costs more than it saves
         rows = self._opened.engine.rows
         most = JOINT if rows is None else min(JOINT, max(rows // 4, 2**10))
-        plan = CountedTallies(compiled, self._domain, joint_is_safe=self._opened.per_person == 1, most=most)
+        plan = CountedTallies(compiled, self._domain, one_row_each=self._opened.per_person == 1, most=most)
 
         def read() -> list[npt.NDArray[Any]]:
             self._opened.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -190,19 +191,32 @@ def test_what_cannot_be_asked_is_refused_with_key_rule_and_fix(ask, key, rule, f
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        (tc.mean("age"), "people are counted once"),
-        (tc.median("age"), "several rows"),
-        (tc.quantiles("age", [0.1]), "several rows"),
-        (tc.clusters("age", k=2), "one row of each person"),
-        (tc.rectangles("age", "sick", "all"), "several rows"),
-    ],
+    "query",
+    [tc.mean("age"), tc.median("age"), tc.cumulative("age"), tc.clusters("age", k=2), tc.total("age", by="sex")],
+    ids=lambda query: query.keyword,
 )
-def test_several_rows_of_a_person_are_refused(query, said):
+def test_numbers_of_people_with_several_rows_are_of_rows_and_say_so(query):
     policy = tc.Policy(PLAIN, tc.secrets.everything(), person="id", per_person=2)
-    with pytest.raises(tc.PlanError, match=rf"{said}.*per_person=2"):
-        choose(query, policy, 1)
+    plan = choose(query, policy, 1)
+    assert "of rows" in str(plan.query)
+    assert plan.document()["query"][plan.query.word]["of"] == "rows"
+    assert choose(query, policy.of_one_row, 1).query == query
+    with pytest.raises(tc.PlanError, match=r"of must be rows, since .* per_person=2; got 'people'"):
+        choose(replace(query, of="people"), policy, 1)
+
+
+def test_counts_are_of_people_unless_rows_are_asked_for():
+    policy = tc.Policy(PLAIN, tc.secrets.everything(), person="id", per_person=2)
+    for query in (tc.count("sick"), tc.histogram("sex"), tc.top_k("sex", 1), tc.below("sick", 5)):
+        rows = replace(query, of="rows")
+        assert choose(query, policy, 1).query == query
+        assert choose(rows, policy, 1).query == from_document(rows.document()).resolved(PLAIN)
+        assert choose(query, policy, 1).rmse < choose(rows, policy, 1).rmse
+    with pytest.raises(tc.PlanError, match=r"count\.of must be people or rows; got 'visits'"):
+        tc.count(of="visits")
+    items = tc.Policy(tc.Domain({"got": tc.Items(3)}), tc.secrets.everything(), person="id")
+    with pytest.raises(tc.PlanError, match="must not be rows where a person's items come from several rows"):
+        choose(tc.histogram("got", of="rows"), items, 1)
 
 
 def test_a_sum_by_cell_of_somebody_who_changes_cells():

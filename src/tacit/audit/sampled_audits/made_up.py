@@ -112,9 +112,9 @@ class _Contributions:
         self.records = list(dict.fromkeys(r for part in parts for r in records_to_try(policy, part)[0]))
         each = [contributions(part, policy.domain, self.records) for part in parts]
         self._of = {record: np.concatenate([one[record] for one in each]) for record in each[0]}
-        # a person counts once in each cell, and every row in a total
+        # a person counts once in each cell, or each of their rows
         self._summed = np.concatenate(
-            [np.full(len(one[ABSENT]), not part.counts_people) for part, one in zip(parts, each, strict=True)]
+            [np.full(len(one[ABSENT]), part.counts_rows) for part, one in zip(parts, each, strict=True)]
         )
 
     def change(self, pair: Neighbours) -> Ints:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CellCounts:
-    """How many people are in each cell of these attributes: an array with one axis for each; with none, a number."""
+    """How many people are in each cell of these attributes: an array with one axis for each; with none, a number.
+
+    With `rows`, how many rows that count.
+    """
 
     names: tuple[str, ...]
     where: Where | None = None
+    rows: bool = False
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -101,6 +105,11 @@ class Measured(ABC):
     entry_words: ClassVar[tuple[str, str]] = ("a measured count", "measured counts")
     where: Where | None
 
+    @property
+    def counts_rows(self) -> bool:
+        """Whether every row counts where a person owns several; else a person counts once in each number."""
+        return True
+
     @abstractmethod
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that is looked at."""
@@ -115,7 +124,13 @@ class Measured(ABC):
 
     @abstractmethod
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
+        """Return what rows are counted for, where a person owns one."""
+
+    def needed(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for: every row, where a person owns several and each counts."""
+        each = self.counts_rows and policy.per_person > 1
+        found = self.tallies(policy)
+        return tuple(replace(one, rows=True) if each and isinstance(one, CellCounts) else one for one in found)
 
     @abstractmethod
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
@@ -148,9 +163,6 @@ class Responding(Measured):
     @abstractmethod
     def response(self, domain: Domain) -> Response:
         """Return how the numbers respond to moves."""
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse what has no proven step where a person owns several rows; counts of cells have one."""
 
 
 class LineEntries(Responding):

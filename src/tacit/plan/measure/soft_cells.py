@@ -234,7 +234,7 @@ class SoftCells(Linear):
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)
-        return f"cells({', '.join(self.names)}, {shape}{suffix(self.where)})"
+        return f"cells({', '.join(self.names)}, {shape}{suffix(self.where, self.of)})"
 
 
 @dataclass(frozen=True)

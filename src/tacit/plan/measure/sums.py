@@ -40,7 +40,6 @@ from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Tally
 from tacit.plan.measure.regions import GridStrategy, Region, Weighted, fit_of, starts_of
 from tacit.plan.measure.workload import Workload, rectangle_variances
 from tacit.plan.question import cell_of, columns_of, suffix
-from tacit.plan.questions.cumulative import refuse_several_rows
 from tacit.plan.sensitivity.moves import GridMoves, Pair
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
 from tacit.policy.domain import Domain
@@ -186,9 +185,6 @@ class LineSums(GridSums, LineEntries, LineErrors):
 
     def response(self, domain: Domain) -> Response:
         return LineSumsResponse(self, line=domain.axes_of(self.names[0])[0])
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        refuse_several_rows(self, policy)
 
     # ---- what it costs, and what follows
 

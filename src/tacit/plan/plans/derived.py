@@ -220,7 +220,7 @@ class DerivedPlan(Plan):
     def assumption(self) -> str:
         if not self.has_error:
             return ""
-        return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
+        return f"{self.people:,.0f} {self.query.who}{' in each group' if self.query.split_by() else ''}"
 
     def predictions(self) -> list[str]:
         if not self.has_error:

@@ -35,7 +35,7 @@ from tacit.plan.question import in_words
 from tacit.plan.questions.rectangles import Rectangles
 from tacit.plan.sensitivity.moves import GridMoves, grid_moves
 from tacit.plan.sensitivity.responses import CellTables, Watched
-from tacit.plan.sensitivity.steps import LargestStep
+from tacit.plan.sensitivity.steps import LargestStep, check_rows_move_alone, of_all_rows
 from tacit.policy.policy import Policy
 
 NO_NOISE: Final = 1e-9  # a variance that is nothing but rounding
@@ -104,7 +104,9 @@ class GridPlan(LinearPlan):
 
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
         """Return the loss of the worst move; it is the same in both directions, since the noise is even."""
-        return super().proven_loss() if self.weighted is None else self.weighted.loss(self.moves)
+        if self.weighted is None:
+            return super().proven_loss()
+        return self.policy.per_person * self.weighted.loss(self.moves)
 
     def predicted(self) -> dict[str, Any]:
         return {"value_rmse": self.rmse, "candidates": dict(self.compared)}
@@ -117,16 +119,17 @@ class GridPlan(LinearPlan):
 def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> GridPlan:
     """Return the plan with the smallest expected error for a checked question about rectangles."""
     query.check_size(policy.domain)
-    query.check_rows_of_one(policy)
-    domain = policy.domain
+    check_rows_move_alone(policy)
+    domain, rows = policy.domain, policy.per_person
     workload = query.wanted(domain)
-    moves, step = grid_moves(query.names, query.where, policy)
+    moves, step = grid_moves(query.names, query.where, policy.of_one_row)
     whole = partial(GridPlan, query, policy, epsilon, answers=query.size(domain), moves=moves, workload=workload)
+    all_rows = partial(of_all_rows, measured=query, policy=policy)
     if step.l1 == 0:
         sums = GridSums.of(query.names, GridStrategy(), replace(moves, has_totals=False), query.where)
         compared = ((UNIT_CELLS, 0.0),)
-        return whole(step=step, why=EXACT, base=sums, noise=None, sums=sums, weighted=None, compared=compared)
-    found = candidates(moves, workload, epsilon)
+        return whole(step=all_rows(step), why=EXACT, base=sums, noise=None, sums=sums, weighted=None, compared=compared)
+    found = candidates(moves, workload, epsilon / rows)
     best = found[0]
     tried = tuple((one.name, one.variance) for one in found if one.variance < math.inf)
     if best.weighted is None:
@@ -137,13 +140,13 @@ def plan_rectangles(query: Rectangles, policy: Policy, epsilon: Fraction) -> Gri
         listed, noise = replace(step, profiles=profiles, **size), TwoScale(best.scale, best.scale)
         why = f"nobody changes more than {most} of the listed rectangles"
         named = partial(whole, why=why, strategy=best.name, compared=tried)
-        return named(step=listed, base=query, noise=noise, sums=None, weighted=None)
+        return named(step=all_rows(listed), base=query, noise=noise, sums=None, weighted=None)
     weighted = best.weighted
     sums = GridSums.of(query.names, weighted.strategy, moves, query.where)
     x, y = query.axes(domain)
     measured = in_words(weighted.strategy.names((x.name, y.name)))
     return whole(
-        step=_step(weighted.strategy, moves, step, measured),
+        step=all_rows(_step(weighted.strategy, moves, step, measured)),
         why=f"of all ways that were tried, {best.name} have the smallest expected error"
         if len(found) > 1
         else "nothing but the counts of cells has a proven step",

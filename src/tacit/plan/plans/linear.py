@@ -7,6 +7,8 @@ Guarantee   `blur`: for every secret edge hidden -> cover of the plan's policy, 
             outputs: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O]. Nothing is promised from cover to hidden.
 Assumes     The plan's step bounds how far the answers move along an edge (`plan/sensitivity/steps.py`) and its noise
             hides that step (`plan/calibrate.py`). A plan without noise has a step of zero.
+            A noise that was made for how one row moves (`_own_noise`) costs `per_person` times as much where a person
+            owns several rows, which are changed one after the other (`plan/sensitivity/steps.py`).
 Why         Noise on whole numbers has the same support whatever the answer, except that one-sided noise starts at it;
             it is one-sided only where answers never move the other way along edges. The likelihood ratio along an
             edge is the sum of the costs of the moves, at most epsilon.
@@ -233,9 +235,17 @@ def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[LinearP
     if any(plan.noise is None for plan in plans):
         return plans  # nothing needs hiding
     plainest = min(plan.variance for plan in plans)
-    made = [_plan(query, strategy, policy, epsilon) for strategy in query.strategies(policy, epsilon)]
+    made = [_plan(query, strategy, policy, epsilon) for strategy in _own_noise(query, policy, epsilon)]
     # drop strategies that do not clearly beat a simpler one
     return plans + [plan for plan in made if not plainest * _AS_GOOD <= plan.variance <= plainest]
+
+
+def _own_noise(query: Linear, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+    """Return the ways whose noise is made for how one row moves: each of a person's rows has its share of epsilon."""
+    if not query.counts_rows:
+        return query.strategies(policy, epsilon)
+    found = query.strategies(policy.of_one_row, epsilon / policy.per_person)
+    return [one if one.loss is None else replace(one, loss=one.loss * policy.per_person) for one in found]
 
 
 def _plan(query: Linear, strategy: Strategy, policy: Policy, epsilon: Fraction) -> LinearPlan:

@@ -163,7 +163,7 @@ class Zoomed(SoftCells):
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)
-        return f"cells({', '.join(self.names)}, {shape}, {len(self.chosen):,} of them cut{suffix(self.where)})"
+        return f"cells({', '.join(self.names)}, {shape}, {len(self.chosen):,} of them cut{suffix(self.where, self.of)})"
 
 
 def look_at(cells: LinearPlan, people: float) -> LinearPlan | None:

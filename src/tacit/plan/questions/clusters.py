@@ -41,8 +41,8 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
 from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
-from tacit.plan.question import attribute_of, check_different, check_names, check_one_row, in_words, read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, first_attribute
+from tacit.plan.question import attribute_of, check_different, check_names, in_words, read_where, suffix
+from tacit.plan.question_keys import ATTRIBUTES, OF, WHERE, Question, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -86,7 +86,7 @@ class Clusters(Derived):
     @property
     def counted(self) -> Marginals:
         """The cells of the domain, of which coarser ones are made."""
-        return Marginals((self.names,), self.where)
+        return Marginals((self.names,), self.where, of=self.of)
 
     def check(self, domain: Domain) -> None:
         for name in self.names:
@@ -145,13 +145,12 @@ class Clusters(Derived):
         cells, total = parts
         look = look_at(cells, _so_many(people))
         step = step_of(list(zip(self.roles, parts, strict=True)))
-        why = f"{cells.why}; the number of people: {total.why}"
+        why = f"{cells.why}; the number of {self.who}: {total.why}"
         through = f"through {grid_of(cells).shape_words()}{'' if look is None else ' or finer ones'}"
         return ClustersPlan(self, policy, epsilon, step, why, parts, strategy=through, known_people=people, look=look)
 
     def parts(self, policy: Policy, epsilon: Fraction, people: int | None = None) -> tuple[LinearPlan, LinearPlan]:
-        check_one_row(policy, self.keyword, "everybody is in one place")
-        total: Any = Count(self.where)
+        total: Any = Count(self.where, of=self.of)
         counted: LinearPlan = total.plan(policy, epsilon)
         share = Fraction(0) if counted.is_exact else Fraction(1, FOR_PEOPLE)
         tried = grids(self.names, self.where, self.k, policy)
@@ -223,12 +222,12 @@ class Clusters(Derived):
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         return [
-            "the number of people in the cells nearest to each centre; intervals hold for these cells, "
+            f"the number of {self.who} in the cells nearest to each centre; intervals hold for these cells, "
             "however the noise has chosen them"
         ]
 
     def __str__(self) -> str:
-        return f"clusters({', '.join(self.names)}, k={self.k}{suffix(self.where)})"
+        return f"clusters({', '.join(self.names)}, k={self.k}{suffix(self.where, self.of)})"
 
 
 @dataclass(frozen=True)
@@ -251,7 +250,10 @@ class ClustersPlan(DerivedPlan):
         """Return what came of this plan, which is for the number of people that was measured, from the parts used."""
         cells, people = parts[:2]
         step = step_of(list(zip(STAGES, parts, strict=False)))
-        why, through = f"{cells.why}; the number of people: {people.why}", f"through {grid_of(cells).shape_words()}"
+        why, through = (
+            f"{cells.why}; the number of {self.query.who}: {people.why}",
+            f"through {grid_of(cells).shape_words()}",
+        )
         made = partial(ClustersDone, self.query, self.policy, self.epsilon, step, why, tuple(parts), self)
         return made(strategy=through, known_people=self.known_people)
 
@@ -281,8 +283,8 @@ class ClustersPlan(DerivedPlan):
         if self.known_people is None or self.query.where is not None:
             cost = "exactly" if people.is_exact else f"for epsilon {shown(people.epsilon)}"
             found.append(
-                f"the number of people is measured first, {cost}; the cells (here for {self.assumption}), and whether "
-                "there is a look at them, follow from it"
+                f"the number of {self.query.who} is measured first, {cost}; the cells (here for {self.assumption}), "
+                "and whether there is a look at them, follow from it"
             )
         if self.look is not None or found:
             look, rest, both = (shown(cells.epsilon * part / LOOK) for part in (1, LOOK - 1, LOOK))
@@ -324,12 +326,12 @@ class ClustersDone(ClustersPlan):
 
     @property
     def assumption(self) -> str:
-        return f"{self.known_people:,} people, as measured"
+        return f"{self.known_people:,} {self.query.who}, as measured"
 
     def stages(self) -> list[str]:
         cells, people, *looks = self.parts
         cost = "exactly" if people.is_exact else f"for epsilon {shown(people.epsilon)}"
-        found = [f"the number of people was measured first, {cost}; the cells followed from it"]
+        found = [f"the number of {self.query.who} was measured first, {cost}; the cells followed from it"]
         counted = "exactly" if cells.noise is None else f"for epsilon {shown(cells.epsilon)}"
         if looks:
             (look,) = looks
@@ -360,7 +362,7 @@ def _sums(own: Ints, weights: Floats, k: int) -> Floats:
     return np.bincount(own, weights, k).astype(np.float64)
 
 
-def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
+def clusters(*names: str, k: int, where: Where | str | None = None, of: str | None = None) -> Clusters:
     """Ask for k centres such that people lie close to the nearest one, by squared distance (k-means)."""
     if not names:
         raise PlanError("must name an attribute", key="clusters", given=[], fix="For instance clusters('age', k=3).")
@@ -369,12 +371,12 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
         raise PlanError(
             f"must be a whole number from 1 to {MOST_CENTRES:,}", key="clusters.k", given=k, fix="For instance k=4."
         )
-    return Clusters(tuple(names), int(k), read_where(where))
+    return Clusters(tuple(names), int(k), read_where(where), of=of)
 
 
 CLUSTERS: Final = Question(
     "clusters",
-    keys=(ATTRIBUTES, Key("k", POSITIVE, "How many centres.", required=True), WHERE),
+    keys=(ATTRIBUTES, Key("k", POSITIVE, "How many centres.", required=True), WHERE, OF),
     ask=clusters,
     example=lambda policy: clusters(
         first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2

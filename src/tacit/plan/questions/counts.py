@@ -29,7 +29,7 @@ from tacit.plan.question import (
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, WHERE, Question, first_attribute, first_predicate
+from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, OF, WHERE, Question, first_attribute, first_predicate
 from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
 from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, everybody
 from tacit.policy.attributes.attribute import Value
@@ -45,15 +45,17 @@ class Count(Linear):
 
     where: Where | None = None
     keyword: ClassVar[str] = "count"
+    readings: ClassVar[tuple[str, ...]] = ("people", "rows")
 
     def size(self, domain: Domain) -> int:
         return 1
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        return {"count of": [str(self.where) if self.where is not None else "everyone"]}
+        everyone = "everyone" if self.of != "rows" else "all rows"
+        return {"count of": [str(self.where) if self.where is not None else everyone]}
 
     def words(self, domain: Domain) -> str:
-        return "Number of people"
+        return f"Number of {self.who}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         return (CellCounts((), self.where),)
@@ -68,20 +70,24 @@ class Count(Linear):
         return everybody().response(domain)
 
     def __str__(self) -> str:
-        return f"count({self.where if self.where is not None else ''})"
+        said = (None if self.where is None else str(self.where), None if self.of is None else f"of {self.of}")
+        return f"count({', '.join(filter(None, said))})"
 
 
-def count(where_picked: Where | str | None = None, *, where: Where | str | None = None) -> Count:
-    """Ask how many people there are, or how many a predicate picks."""
-    return Count(read_where(where_picked if where_picked is not None else where))
+def count(where_picked: Where | str | None = None, *, where: Where | str | None = None, of: str | None = None) -> Count:
+    """Ask how many people there are, or how many a predicate picks; with `of="rows"`, how many rows."""
+    return Count(read_where(where_picked if where_picked is not None else where), of=of)
 
 
 COUNT: Final = Question(
     "count",
-    keys=(WHERE,),
+    keys=(WHERE, OF),
     ask=count,
     example=lambda policy: count(first_predicate(policy)),
-    shown=(('`count`, or `{count: "age < 18"}`', "how many people"),),
+    shown=(
+        ('`count`, or `{count: "age < 18"}`', "how many people"),
+        ("`{count: {of: rows}}`", "how many rows, where people own several (every question takes `of`)"),
+    ),
     by_group=IN_A_HISTOGRAM,
 )
 
@@ -100,6 +106,7 @@ class Marginals(CellTables, Linear, LineEntries):
 
     ways: int | None = None
     keyword: ClassVar[str] = "marginals"
+    readings: ClassVar[tuple[str, ...]] = ("people", "rows")
     entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
 
     def check(self, domain: Domain) -> None:
@@ -150,11 +157,11 @@ class Marginals(CellTables, Linear, LineEntries):
         if len(self.sets) == 1:
             (names,) = self.sets
             if self.is_items(domain):
-                return f"People by item of {names[0]}"
-            return f"People by {in_words(names)}"
+                return f"{self.who.capitalize()} by item of {names[0]}"
+            return f"{self.who.capitalize()} by {in_words(names)}"
         lengths = tuple({len(names) for names in self.sets})
         kinds: dict[tuple[int, ...], str] = {(1,): "single attributes", (2,): "pairs of attributes"}
-        return f"People by {kinds.get(lengths, 'sets of attributes')}"
+        return f"{self.who.capitalize()} by {kinds.get(lengths, 'sets of attributes')}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
         if len(self.sets) == 1:
@@ -185,10 +192,10 @@ class Marginals(CellTables, Linear, LineEntries):
 
     def exact_groups(self, policy: Policy) -> list[Ints] | None:
         """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
-        return exact_groups(self, policy) if policy.per_person == 1 else None
+        return exact_groups(self, policy) if policy.per_person == 1 or self.counts_rows else None
 
     def finest_groups(self, policy: Policy) -> list[Ints] | None:
-        return finest_groups(self, policy) if policy.per_person == 1 else None
+        return finest_groups(self, policy) if policy.per_person == 1 or self.counts_rows else None
 
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
         return directions(self, policy)
@@ -219,6 +226,7 @@ class MarginalsOf(Query):
     ways: int
     where: Where | None = None
     keyword: ClassVar[str] = "marginals"
+    readings: ClassVar[tuple[str, ...]] = ("people", "rows")
 
     def resolved(self, domain: Domain) -> Marginals:
         names = self.names or tuple(name for name in domain if not domain[name].is_set)
@@ -228,7 +236,7 @@ class MarginalsOf(Query):
             rule = f"must be at most {len(names)}, the number of attributes"
             raise PlanError(rule, key="marginals.ways", given=self.ways, fix="Lower it or name more attributes.")
         _check_ways(names, self.ways, domain)
-        found = Marginals(tuple(itertools.combinations(names, self.ways)), self.where, self.ways)
+        found = Marginals(tuple(itertools.combinations(names, self.ways)), self.where, self.ways, of=self.of)
         found.check(domain)
         return found
 
@@ -256,31 +264,35 @@ class MarginalsOf(Query):
 
     def __str__(self) -> str:
         ways = [f"ways={self.ways}"] if self.ways != WAYS else []
-        inside = f"{', '.join([*self.names, *ways])}{suffix(self.where)}"
+        inside = f"{', '.join([*self.names, *ways])}{suffix(self.where, self.of)}"
         return f"marginals({inside.strip()})"
 
 
-def histogram(*names: str, where: Where | str | None = None) -> Marginals:
+def histogram(*names: str, where: Where | str | None = None, of: str | None = None) -> Marginals:
     """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
     if not names:
         raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
     check_names(names, "histogram")
-    return Marginals((tuple(names),), read_where(where))
+    return Marginals((tuple(names),), read_where(where), of=of)
 
 
 def marginals(
-    *names: str, ways: int = WAYS, sets: Iterable[Sequence[str]] | None = None, where: Where | str | None = None
+    *names: str,
+    ways: int = WAYS,
+    sets: Iterable[Sequence[str]] | None = None,
+    where: Where | str | None = None,
+    of: str | None = None,
 ) -> MarginalsOf | Marginals:
     """Ask for the histograms of all sets of `ways` attributes out of these (all by default), or of listed sets."""
     if sets is not None:
         listed = tuple(tuple(names) for names in sets)
         if not listed:
             raise PlanError("must list a set", key="marginals.sets", given=[], fix="Write [[a, b], [a, c]].")
-        return Marginals(listed, read_where(where))
+        return Marginals(listed, read_where(where), of=of)
     if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
         raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
     check_names(names, "marginals")
-    return MarginalsOf(tuple(names), int(ways), read_where(where))
+    return MarginalsOf(tuple(names), int(ways), read_where(where), of=of)
 
 
 def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
@@ -302,7 +314,7 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
 
 HISTOGRAM: Final = Question(
     "histogram",
-    keys=(ATTRIBUTES, WHERE),
+    keys=(ATTRIBUTES, WHERE, OF),
     ask=histogram,
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
@@ -315,6 +327,7 @@ MARGINALS: Final = Question(
         Key("ways", POSITIVE),
         Key("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
         WHERE,
+        OF,
     ),
     ask=marginals,
     example=lambda policy: marginals(*(name for name in policy.domain if not policy.domain[name].is_set), ways=1),

@@ -20,7 +20,7 @@ from tacit.plan.error_laws import LineErrors, NoisyCounts
 from tacit.plan.measure.measured import CellCounts, LineEntries, Measured, Strategy, Tally
 from tacit.plan.measure.workload import Workload
 from tacit.plan.question import LARGEST_RELEASE, Linear, attribute_of, position, read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, first_attribute, has_order
+from tacit.plan.question_keys import ATTRIBUTE, OF, WHERE, Question, first_attribute, has_order
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.sensitivity.moves import exact_cumulative
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response, running_counts_moved
@@ -72,16 +72,13 @@ class OnALine(Linear):
 
     def exact_running(self, policy: Policy) -> Bools | None:
         """Return which running counts no secret edge changes; None if none is."""
-        return exact_cumulative(self.name, self.where, policy) if policy.per_person == 1 else None
+        return exact_cumulative(self.name, self.where, policy)
 
     def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
         from tacit.plan.measure.line_strategies import line_strategies
 
         asked = self.workload(policy.domain)
         return line_strategies(self.running_counts(), self.name, self.where, policy, epsilon, asked)
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        refuse_several_rows(self, policy)
 
 
 def check_ordered(domain: Domain, name: str, keyword: str) -> None:
@@ -92,13 +89,6 @@ def check_ordered(domain: Domain, name: str, keyword: str) -> None:
         ordered = "Declare ordered=True (in a file: `ordered: true`)."
         fix = ordered if attribute.measured == "names" else "Use a histogram."
         raise PlanError("must have an order", key=keyword, given=name, fix=fix)
-
-
-def refuse_several_rows(measured: Measured, policy: Policy) -> None:
-    """Refuse people who own several rows: counted once in each cell, they count several times in sums of cells."""
-    rule = "has no proven step where a person owns several rows"
-    fix = "Keep one row per person, or ask for a histogram."
-    raise PlanError(rule, key=str(measured), given=f"per_person={policy.per_person}", fix=fix)
 
 
 @dataclass(frozen=True)
@@ -117,7 +107,7 @@ class Cumulative(OnALine, LineEntries):
         return {f"{self.name} up to": domain[self.name].every_cell()}
 
     def words(self, domain: Domain) -> str:
-        return f"People with {self.name} up to each value"
+        return f"{self.who.capitalize()} with {self.name} up to each value"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         return np.cumsum(tallied[0], dtype=np.int64)
@@ -134,7 +124,7 @@ class Cumulative(OnALine, LineEntries):
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
         found: list[tuple[Linear, str]] = [(self, "direct")]
         if policy.domain[self.name].size <= LARGEST_RELEASE:
-            found.append((Marginals(((self.name,),), self.where), "by adding up noisy cells"))
+            found.append((Marginals(((self.name,),), self.where, of=self.of), "by adding up noisy cells"))
         return found
 
     def running_counts(self) -> Cumulative:
@@ -161,7 +151,7 @@ class Cumulative(OnALine, LineEntries):
         return "Cumulative counts were made not to fall."
 
     def __str__(self) -> str:
-        return f"cumulative({self.name}{suffix(self.where)})"
+        return f"cumulative({self.name}{suffix(self.where, self.of)})"
 
 
 @dataclass(frozen=True)
@@ -178,14 +168,14 @@ class CumulativeResponse(PlacedResponse):
         return [Jump.by_ones(rise=self.values - places.lowest, fall=0)] if places else []
 
 
-def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:
+def cumulative(name: str, *, where: Where | str | None = None, of: str | None = None) -> Cumulative:
     """Ask for each value how many people have at most that."""
-    return Cumulative(name, read_where(where))
+    return Cumulative(name, read_where(where), of=of)
 
 
 CUMULATIVE: Final = Question(
     "cumulative",
-    keys=(ATTRIBUTE, WHERE),
+    keys=(ATTRIBUTE, WHERE, OF),
     ask=cumulative,
     example=lambda policy: cumulative(first_attribute(policy, "cumulative", has_order)),
     shown=(("`{cumulative: age}`", "for each value, people with at most that"),),

@@ -32,8 +32,8 @@ import numpy as np
 from tacit.arrays import Floats, Ints
 from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import Linear, check_one_row, read_where
-from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute
+from tacit.plan.question import Linear, read_where
+from tacit.plan.question_keys import ATTRIBUTE, BY, OF, WHERE, Question, can_be_added_up, first_attribute
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.total import Numbers, Summed, Total, as_sums, by_words, check_products, read_by
 from tacit.plan.questions.two_sums import SAID, TwoSums
@@ -52,12 +52,7 @@ PARTS: Final = 64  # that epsilon is shared out in
 
 @dataclass(frozen=True)
 class Moment(Summed, Derived):
-    """A number about the values that people have of an attribute, made of sums over them and of how many they are.
-
-    `several_rows` says what else to ask for where people own several rows.
-    """
-
-    several_rows: ClassVar[str] = ""
+    """A number about the values that people have of an attribute, made of sums over them and of how many they are."""
 
     def middle(self, domain: Domain) -> int:
         """Return the middle of the range, in units."""
@@ -66,11 +61,11 @@ class Moment(Summed, Derived):
 
     def sums(self, domain: Domain) -> Total:
         """Return the sums, each number counted from the middle of the range."""
-        return Total(self.name, self.where, self.by, self.middle(domain))
+        return Total(self.name, self.where, self.by, self.middle(domain), of=self.of)
 
     def counts(self) -> Linear:
         """Return the counts of the same people."""
-        return Marginals((self.by,), self.where) if self.by else Count(self.where)
+        return Marginals((self.by,), self.where, of=self.of) if self.by else Count(self.where, of=self.of)
 
     @abstractmethod
     def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
@@ -87,7 +82,6 @@ class Moment(Summed, Derived):
         self.measured_for(policy.domain)[0].check_size(policy.domain)
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
-        check_one_row(policy, self.keyword, "people are counted once and every row is added up", self.several_rows)
         measured = self.measured_for(policy.domain)
         whole = [one.plan(policy, epsilon).variance for one in measured]
         weights = self.weights(policy.domain)
@@ -121,8 +115,8 @@ class Moment(Summed, Derived):
         if not self.by:
             return []
         if parts[-1].is_exact:
-            return [f"a group without people has no {self.keyword}: its value and its interval are empty"]
-        return [f"a {self.keyword} is about groups that have people; which groups have none is not said exactly"]
+            return [f"a group without {self.who} has no {self.keyword}: its value and its interval are empty"]
+        return [f"a {self.keyword} is about groups that have {self.who}; which groups have none is not said exactly"]
 
 
 @dataclass(frozen=True)
@@ -132,11 +126,10 @@ class Mean(Moment):
     keyword: ClassVar[str] = "mean"
     roles: ClassVar[tuple[str, ...]] = ("sums", "counts")  # or two sums alone
     measured: ClassVar[tuple[str, str]] = ("a sum", "sums")
-    several_rows: ClassVar[str] = "A `total` over a `count` is the sum of a person, not the mean of a row."
 
     @property
     def counted(self) -> Total:
-        return Total(self.name, self.where, self.by)
+        return Total(self.name, self.where, self.by, of=self.of)
 
     def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
         return self.sums(domain), self.counts()
@@ -146,7 +139,7 @@ class Mean(Moment):
         split = super().parts(policy, epsilon)
         if split[-1].is_exact:
             return split
-        pair = TwoSums(self.name, self.where, self.by).plan(policy, epsilon)
+        pair = TwoSums(self.name, self.where, self.by, of=self.of).plan(policy, epsilon)
         pair = replace(pair, why=f"{SAID}; {pair.why}")
         return min((pair,), split, key=lambda parts: self.expected_error(parts, 1.0))
 
@@ -223,14 +216,14 @@ def is_nobody(counts: Released) -> Any:
     return counts.exact & (counts.values == 0)
 
 
-def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Mean:
+def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None, of: str | None = None) -> Mean:
     """Ask for the mean of an attribute; with `by`, for one mean in each cell of these attributes."""
-    return Mean(name, read_where(where), read_by(by, "mean"))
+    return Mean(name, read_where(where), read_by(by, "mean"), of=of)
 
 
 MEAN: Final = Question(
     "mean",
-    keys=(ATTRIBUTE, BY, WHERE),
+    keys=(ATTRIBUTE, BY, WHERE, OF),
     ask=mean,
     example=lambda policy: mean(first_attribute(policy, "mean", can_be_added_up)),
     shown=(("`{mean: income}`, or `{mean: {attribute: income, by: sex}}`", "the mean of a number, of all or by cell"),),
@@ -322,7 +315,7 @@ class Variance(Moment):
 
     @property
     def counted(self) -> Squares:
-        return Squares(self.name, self.where, self.by)
+        return Squares(self.name, self.where, self.by, of=self.of)
 
     def unit_words(self, domain: Domain) -> str:
         return f"{self.name} squared"
@@ -331,11 +324,15 @@ class Variance(Moment):
         return f"Population variance of {self.name}{by_words(self.by)}"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        divided = "squared distances from the mean are divided by the number of people, not by one less"
+        divided = f"squared distances from the mean are divided by the number of {self.who}, not by one less"
         return [divided, *super().terms(parts)]
 
     def measured_for(self, domain: Domain) -> tuple[Linear, ...]:
-        return Squares(self.name, self.where, self.by, self.middle(domain)), self.sums(domain), self.counts()
+        return (
+            Squares(self.name, self.where, self.by, self.middle(domain), of=self.of),
+            self.sums(domain),
+            self.counts(),
+        )
 
     def weights(self, domain: Domain) -> tuple[float, ...]:
         """With mean m and mean square q: 1 for squares, (2 m)^2 for sums, (q - 2 m^2)^2 for counts, about q^2."""
@@ -383,14 +380,16 @@ def _shares(errors: Sequence[float]) -> list[Fraction]:
     return [Fraction(part, PARTS) for part in parts]
 
 
-def variance(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Variance:
+def variance(
+    name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None, of: str | None = None
+) -> Variance:
     """Ask for the variance of an attribute, divided by the number of people; with `by`, for one in each cell."""
-    return Variance(name, read_where(where), read_by(by, "variance"))
+    return Variance(name, read_where(where), read_by(by, "variance"), of=of)
 
 
 VARIANCE: Final = Question(
     "variance",
-    keys=(ATTRIBUTE, BY, WHERE),
+    keys=(ATTRIBUTE, BY, WHERE, OF),
     ask=variance,
     example=lambda policy: variance(first_attribute(policy, "variance", can_be_added_up)),
     shown=(

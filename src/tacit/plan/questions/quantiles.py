@@ -21,7 +21,7 @@ from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.derived import Derived, Released, range_of
 from tacit.plan.question import read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals, can_be_added_up, first_attribute
+from tacit.plan.question_keys import ATTRIBUTE, OF, WHERE, Question, as_decimals, can_be_added_up, first_attribute
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.total import check_number
 from tacit.policy.attributes.attribute import Value
@@ -50,7 +50,7 @@ class Quantiles(Derived):
 
     @property
     def counted(self) -> Cumulative:
-        return Cumulative(self.name, self.where)
+        return Cumulative(self.name, self.where, of=self.of)
 
     def check(self, domain: Domain) -> None:
         check_number(domain, self.name, self.word, "Ask for `cumulative`.")
@@ -63,7 +63,7 @@ class Quantiles(Derived):
         return len(self.shares)
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        return {f"share of people up to {self.name}": [shown(share) for share in self.shares]}
+        return {f"share of {self.who} up to {self.name}": [shown(share) for share in self.shares]}
 
     @property
     def word(self) -> str:
@@ -134,21 +134,23 @@ class Quantiles(Derived):
         return ", spread evenly over the range; where more are, it is smaller"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
-        return ["the smallest value such that at least this share of the people have at most that"]
+        return [f"the smallest value such that at least this share of the {self.who} have at most that"]
 
     def __str__(self) -> str:
         shares = [] if self.shares == (HALF,) else [shown(share) for share in self.shares]
-        return f"{self.word}({', '.join([self.name, *shares])}{suffix(self.where)})"
+        return f"{self.word}({', '.join([self.name, *shares])}{suffix(self.where, self.of)})"
 
 
-def quantiles(name: str, at: Iterable[Any] = (), *, where: Where | str | None = None) -> Quantiles:
+def quantiles(
+    name: str, at: Iterable[Any] = (), *, where: Where | str | None = None, of: str | None = None
+) -> Quantiles:
     """Ask for the values up to which these shares of the people reach, for instance [0.25, 0.5, 0.75]."""
-    return Quantiles(name, _read_shares(at), read_where(where))
+    return Quantiles(name, _read_shares(at), read_where(where), of=of)
 
 
-def median(name: str, *, where: Where | str | None = None) -> Quantiles:
+def median(name: str, *, where: Where | str | None = None, of: str | None = None) -> Quantiles:
     """Ask for the value up to which half of the people reach."""
-    return Quantiles(name, (HALF,), read_where(where))
+    return Quantiles(name, (HALF,), read_where(where), of=of)
 
 
 def _read_shares(given: Any) -> tuple[Fraction, ...]:
@@ -184,6 +186,7 @@ QUANTILES: Final = Question(
             required=True,
         ),
         WHERE,
+        OF,
     ),
     ask=quantiles,
     example=lambda policy: quantiles(first_attribute(policy, "quantiles", can_be_added_up), [0.25, 0.75]),
@@ -196,7 +199,7 @@ QUANTILES: Final = Question(
 )
 MEDIAN: Final = Question(
     "median",
-    keys=(ATTRIBUTE, WHERE),
+    keys=(ATTRIBUTE, WHERE, OF),
     ask=median,
     example=lambda policy: median(first_attribute(policy, "median", can_be_added_up)),
     shown=(("`{median: age}`", "the value up to which half of the people reach"),),

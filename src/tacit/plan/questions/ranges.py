@@ -17,6 +17,7 @@ from tacit.plan.measure.workload import Workload
 from tacit.plan.question import LARGEST_RELEASE, Labels, Linear, position, position_of_end, read_where, suffix
 from tacit.plan.question_keys import (
     ATTRIBUTE,
+    OF,
     WHERE,
     Question,
     as_ends,
@@ -121,7 +122,7 @@ class Ranges(OnALine):
         return {**super().options(), "ranges": "all" if self.ranges is None else [list(ends) for ends in self.ranges]}
 
     def words(self, domain: Domain) -> str:
-        return f"People by range of {self.name}"
+        return f"{self.who.capitalize()} by range of {self.name}"
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         below = np.concatenate([[0], np.cumsum(tallied[0], dtype=np.int64)])
@@ -150,19 +151,19 @@ class Ranges(OnALine):
         # all ranges are read off a line in any case, so that a record can tell each of them
         return [
             *([] if self.ranges is None else [(self, "direct")]),
-            (Marginals(((self.name,),), self.where), "by adding up noisy cells"),
+            (Marginals(((self.name,),), self.where, of=self.of), "by adding up noisy cells"),
             (self.running_counts(), "as differences of noisy cumulative counts"),
         ]
 
     def running_counts(self) -> Cumulative:
-        return Cumulative(self.name, self.where)
+        return Cumulative(self.name, self.where, of=self.of)
 
     def fitting(self, base: Measured) -> str:
         return "The cumulative counts behind the ranges were made not to fall." if isinstance(base, LineEntries) else ""
 
     def __str__(self) -> str:
         many = "all" if self.ranges is None else str(len(self.ranges))
-        return f"ranges({self.name}, {many}{suffix(self.where)})"
+        return f"ranges({self.name}, {many}{suffix(self.where, self.of)})"
 
 
 @dataclass(frozen=True)
@@ -271,15 +272,22 @@ def _near_middle(positions: Intervals, twice: int) -> list[int]:
     return sorted({positions.closest_to(twice // 2), positions.closest_to((twice + 1) // 2)}) if positions else []
 
 
-def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
+def ranges(
+    name: str,
+    ranges: Iterable[tuple[Value, Value]] | str,
+    *,
+    where: Where | str | None = None,
+    of: str | None = None,
+) -> Ranges:
     """Ask how many people have a value from low to high (both included), for listed ranges or for "all"."""
     listed = read_ends(ranges, "ranges", ("low", "high"), "Write [[low, high], ..].")
-    return Ranges(name, None if listed is None else tuple((low, high) for low, high in listed), read_where(where))
+    each = None if listed is None else tuple((low, high) for low, high in listed)
+    return Ranges(name, each, read_where(where), of=of)
 
 
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", listed_ends(2), read=as_ends), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", listed_ends(2), read=as_ends), WHERE, OF),
     ask=lambda name, **options: ranges(name, **{"ranges": "all", **options}),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

@@ -22,8 +22,8 @@ from tacit.plan.question import (
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import WHERE, Question, as_ends, has_order, listed_ends, read_ends
-from tacit.plan.questions.cumulative import check_ordered, refuse_several_rows
+from tacit.plan.question_keys import OF, WHERE, Question, as_ends, has_order, listed_ends, read_ends
+from tacit.plan.questions.cumulative import check_ordered
 from tacit.plan.sensitivity.responses import CellResponse, Jump, PlacedResponse, RecordMove, Response, cell_labels
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -167,7 +167,7 @@ class Rectangles(Linear):
         return {"attributes": list(self.names), "rectangles": listed}
 
     def words(self, domain: Domain) -> str:
-        return f"People by rectangle of {in_words(self.names)}"
+        return f"{self.who.capitalize()} by rectangle of {in_words(self.names)}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         return (CellCounts(self.names, self.where),)
@@ -193,13 +193,9 @@ class Rectangles(Linear):
 
         return plan_rectangles(self, policy, epsilon)
 
-    def check_rows_of_one(self, policy: Policy) -> None:
-        if policy.per_person > 1:
-            refuse_several_rows(self, policy)
-
     def __str__(self) -> str:
         many = "all" if self.rectangles is None else str(len(self.rectangles))
-        return f"rectangles({', '.join(self.names)}, {many}{suffix(self.where)})"
+        return f"rectangles({', '.join(self.names)}, {many}{suffix(self.where, self.of)})"
 
 
 @dataclass(frozen=True)
@@ -232,7 +228,7 @@ def _place(end: Any, size: int, name: str) -> int:
     return int(end)
 
 
-def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
+def rectangles(*what: Any, where: Where | str | None = None, of: str | None = None) -> Rectangles:
     """Ask how many people are in rectangles of two ordered attributes, or of a map.
 
     First come the names, then "all" or a list of [x_low, x_high, y_low, y_high], all ends included:
@@ -247,9 +243,8 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
         rule = "must name two ordered attributes, or a grid"
         raise PlanError(rule, key="rectangles", given=[], fix="For instance rectangles('age', 'income', 'all').")
     listed = read_ends(ends, "rectangles", _ENDS, _WRITE)
-    return Rectangles(
-        tuple(names), None if listed is None else tuple((a, b, c, d) for a, b, c, d in listed), read_where(where)
-    )
+    each = None if listed is None else tuple((a, b, c, d) for a, b, c, d in listed)
+    return Rectangles(tuple(names), each, read_where(where), of=of)
 
 
 def _example(policy: Policy) -> Rectangles:
@@ -271,6 +266,7 @@ RECTANGLES: Final = Question(
         Key("attributes", TEXTS, "Two ordered attributes, or a grid.", required=True),
         Key("rectangles", listed_ends(4), read=as_ends),
         WHERE,
+        OF,
     ),
     ask=lambda *names, **options: rectangles(*names, options.pop("rectangles", "all"), **options),
     example=_example,

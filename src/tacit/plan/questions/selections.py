@@ -21,7 +21,16 @@ from tacit.errors import PlanError, is_word, kind_of
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan, plan_above, plan_below
 from tacit.plan.plans.top_k import BarPlan, TopKPlan, plan_top_k
 from tacit.plan.question import LARGEST_RELEASE, Query, read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_item, first_attribute, first_predicate, has_cells
+from tacit.plan.question_keys import (
+    ATTRIBUTE,
+    OF,
+    WHERE,
+    Question,
+    as_item,
+    first_attribute,
+    first_predicate,
+    has_cells,
+)
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -34,6 +43,8 @@ LARGEST_THRESHOLD: Final = 10**15
 
 class Selection(Query):
     """A question about which counts are large. `counted` is the linear query whose answers it looks at."""
+
+    readings: ClassVar[tuple[str, ...]] = ("people", "rows")
 
     def mentioned(self) -> frozenset[str]:
         return self.counted.mentioned()
@@ -56,7 +67,7 @@ class SelectionOfOne(Selection):
 
     @property
     def counted(self) -> Marginals:
-        return Marginals(((self.name,),), self.where)
+        return Marginals(((self.name,),), self.where, of=self.of)
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have, and bounds that it makes pointless."""
@@ -125,10 +136,10 @@ class Below(Selection):
 
     @property
     def counted(self) -> Count:
-        return Count(self.where)
+        return Count(self.where, of=self.of)
 
     def words(self, domain: Domain) -> str:
-        return f"Whether fewer than {self.threshold:,} people are picked"
+        return f"Whether fewer than {self.threshold:,} {self.who} are picked"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> BelowPlan:
         return plan_below(self, policy, epsilon)
@@ -137,10 +148,10 @@ class Below(Selection):
         self.counted.check(domain)
 
     def document(self) -> Any:
-        return {self.keyword: {"where": str(self.where), "threshold": self.threshold}}
+        return {self.keyword: {"where": str(self.where), "threshold": self.threshold, **self.reading()}}
 
     def __str__(self) -> str:
-        return f"below({self.where}, {self.threshold})"
+        return f"below({self.where}, {self.threshold}{suffix(None, self.of)})"
 
 
 def below(
@@ -149,6 +160,7 @@ def below(
     *,
     item: tuple[str, Value] | None = None,
     where: Where | str | None = None,
+    of: str | None = None,
 ) -> Below:
     """Ask whether fewer than `threshold` people are picked by a predicate, or have an item.
 
@@ -158,7 +170,7 @@ def below(
     'below(clicked.has(17), 5)'
     """
     given = predicate if predicate is not None else where
-    return Below(predicate_for(given, item, keyword="below"), whole_threshold(threshold, "below"))
+    return Below(predicate_for(given, item, keyword="below"), whole_threshold(threshold, "below"), of=of)
 
 
 _ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "number"]}}
@@ -166,6 +178,7 @@ BELOW: Final = Question(
     "below",
     keys=(
         WHERE,
+        OF,
         Key("threshold", POSITIVE, "Fewer people than this are below it.", required=True),
         Key("item", _ITEM, "[attribute, item]", read=as_item),
     ),
@@ -196,9 +209,9 @@ class Above(SelectionOfOne):
     def words(self, domain: Domain) -> str:
         kind = self.kind(domain).capitalize()
         if isinstance(self.threshold, int):
-            return f"{kind} of {self.name} that at least {self.threshold:,} people have"
+            return f"{kind} of {self.name} that at least {self.threshold:,} {self.who} have"
         low, high = min(self.threshold), max(self.threshold)
-        return f"{kind} of {self.name} that reach their own thresholds, {low:,} to {high:,} people"
+        return f"{kind} of {self.name} that reach their own thresholds, {low:,} to {high:,} {self.who}"
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have, and a list of thresholds that leaves somebody out."""
@@ -224,7 +237,7 @@ class Above(SelectionOfOne):
     def __str__(self) -> str:
         each = self.threshold
         said = str(each) if isinstance(each, int) else f"{min(each)} to {max(each)}"
-        return f"above({self.name}, {said}, at most {self.at_most}{suffix(self.where)})"
+        return f"above({self.name}, {said}, at most {self.at_most}{suffix(self.where, self.of)})"
 
 
 def above(
@@ -234,6 +247,7 @@ def above(
     at_most: int | None = None,
     values: bool = True,
     where: Any = None,
+    of: str | None = None,
 ) -> Above:
     """Ask which items at least `threshold` people have, until `at_most` were found; the other answers are free.
 
@@ -245,7 +259,7 @@ def above(
     bound = whole_from_one(at_most, "above.at_most", "Say how many answers there may be at most: at_most=50.")
     if not isinstance(values, bool):
         raise PlanError("must be true or false", key="above.values", given=values, fix="Leave it out for true.")
-    return Above(read_where(where), name, _one_or_each(threshold), bound, values)
+    return Above(read_where(where), name, _one_or_each(threshold), bound, values, of=of)
 
 
 def _one_or_each(given: Any) -> int | tuple[int, ...]:
@@ -272,6 +286,7 @@ ABOVE: Final = Question(
         Key("at_most", POSITIVE, "After so many answers that cost something it stops.", required=True),
         Key("values", {**BOOLEAN, "default": True}, "Whether to measure what was found."),
         WHERE,
+        OF,
     ),
     ask=above,
     example=lambda policy: above(first_attribute(policy, "above", has_cells), 3, at_most=1),
@@ -306,17 +321,17 @@ class TopK(SelectionOfOne):
         return {"attribute": self.name, "k": self.k}
 
     def __str__(self) -> str:
-        return f"top_k({self.name}, {self.k}{suffix(self.where)})"
+        return f"top_k({self.name}, {self.k}{suffix(self.where, self.of)})"
 
 
-def top_k(name: str, k: int | None = None, *, where: Where | str | None = None) -> TopK:
+def top_k(name: str, k: int | None = None, *, where: Where | str | None = None, of: str | None = None) -> TopK:
     """Ask for the `k` items that most people have, with how many have each."""
-    return TopK(read_where(where), name, whole_from_one(k, "top_k.k", "For instance top_k('clicked', 10)."))
+    return TopK(read_where(where), name, whole_from_one(k, "top_k.k", "For instance top_k('clicked', 10)."), of=of)
 
 
 TOP_K: Final = Question(
     "top_k",
-    keys=(ATTRIBUTE, Key("k", POSITIVE, "How many to choose.", required=True), WHERE),
+    keys=(ATTRIBUTE, Key("k", POSITIVE, "How many to choose.", required=True), WHERE, OF),
     ask=top_k,
     example=lambda policy: top_k(first_attribute(policy, "top_k", has_cells), 1),
     shown=(

@@ -33,7 +33,7 @@ from tacit.plan.question import (
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import ATTRIBUTE, BY, WHERE, Question, can_be_added_up, first_attribute, names_of
+from tacit.plan.question_keys import ATTRIBUTE, BY, OF, WHERE, Question, can_be_added_up, first_attribute, names_of
 from tacit.plan.sensitivity.responses import (
     Jump,
     LineMove,
@@ -103,7 +103,7 @@ class Summed(Query):
     def written(self, word: str, what: str) -> str:
         """Return the question in a line."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"{word}({what}{by}{suffix(self.where)})"
+        return f"{word}({what}{by}{suffix(self.where, self.of)})"
 
     def __str__(self) -> str:
         return self.written(self.keyword, self.name)
@@ -275,13 +275,18 @@ def _largest(attribute: Any) -> int:
 
 
 def total(
-    name: str, by: str | Iterable[str] = (), *, weight: str | None = None, where: Where | str | None = None
+    name: str,
+    by: str | Iterable[str] = (),
+    *,
+    weight: str | None = None,
+    where: Where | str | None = None,
+    of: str | None = None,
 ) -> Total:
     """Ask for the sum of an attribute; with `by`, for one sum in each cell of these attributes.
 
     With `weight`, everybody's number is first multiplied by that attribute's.
     """
-    return Total(name, read_where(where), read_by(by, "total"), weight=weight)
+    return Total(name, read_where(where), read_by(by, "total"), weight=weight, of=of)
 
 
 def read_by(by: Any, keyword: str) -> tuple[str, ...]:
@@ -306,7 +311,7 @@ def by_words(by: tuple[str, ...]) -> str:
 
 TOTAL: Final = Question(
     "total",
-    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
+    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE, OF),
     ask=total,
     example=lambda policy: total(first_attribute(policy, "total", can_be_added_up)),
     shown=(

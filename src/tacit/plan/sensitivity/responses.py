@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from tacit.errors import PlanError
-from tacit.plan.question import Labels, labels_of_cells, suffix
+from tacit.plan.question import Labels, WhatCounts, labels_of_cells, suffix
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -182,7 +182,7 @@ def corner_moves(move: RecordMove | LineMove) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class CellTables:
+class CellTables(WhatCounts):
     """Whoever is picked by a predicate, in the cells of one histogram for each set of attributes.
 
     The set of no attributes has one cell, with everybody in it.
@@ -219,8 +219,8 @@ class CellTables:
         if self.sets == ((),):
             return f"count({self.where if self.where is not None else ''})"
         if len(self.sets) == 1:
-            return f"histogram({', '.join(self.sets[0])}{suffix(self.where)})"
-        return f"marginals of {len(self.sets)} sets{suffix(self.where)}"
+            return f"histogram({', '.join(self.sets[0])}{suffix(self.where, self.of)})"
+        return f"marginals of {len(self.sets)} sets{suffix(self.where, self.of)}"
 
 
 def everybody(where: Where | None = None) -> CellTables:

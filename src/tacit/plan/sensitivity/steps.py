@@ -7,7 +7,12 @@ Guarantee   For every edge hidden -> cover of the policy and every data set, the
             (`plan/sensitivity/coupling.py`). `exact` says which.
 Assumes     Each person owns one record of the declared domain, or at most `per_person` of them; the policy's edges are
             as written.
-Why         Along an edge a query sees only its predicate's atoms, whether cells differ, and distances on one line. So
+Why         Where a person owns several rows, neighbours differ in at most `per_person` of them, each moving along an
+            edge, coming or leaving. Change these rows one after the other: each time the answers change by the step of
+            one row, whatever the other rows are, so that all changes together are at most as many steps. Where every
+            row counts this is attained by equal rows. Every bag of records on the way is one that the step of one row
+            is about; where an edge changes what is known, it need not agree with that, and is refused.
+            Along an edge a query sees only its predicate's atoms, whether cells differ, and distances on one line. So
             records are gathered into classes that no predicate tells apart, and every combination of classes is
             tried once; within a combination the extremes are attained at the ends of intervals.
 Reference   Blowfish privacy (policy-specific global sensitivity); asymmetric differential privacy (P-sensitivity).
@@ -124,13 +129,29 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     5
     """
     policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
-    return measured_step(resolve(query, policy.domain).counted, policy)
+    return measured_step(resolve(query, policy.domain).read_under(policy).counted, policy)
 
 
 def measured_step(measured: Responding, policy: Policy) -> LargestStep:
     """Return how far one person can move these numbers along a secret edge of a policy."""
-    one = step_of_one_row(measured, policy)
-    return one if policy.per_person == 1 else _several_rows(one, measured, policy)
+    check_rows_move_alone(policy)
+    return of_all_rows(step_of_one_row(measured, policy), measured, policy)
+
+
+def check_rows_move_alone(policy: Policy) -> None:
+    """Refuse people with several rows where an edge changes what is known.
+
+    Rows are changed one after the other, and in between the data might contradict what is known. A fact that no edge
+    changes holds all along, whether it counts people or rows: no row leaves the cells that it tells apart.
+    """
+    fact = next(touched_facts(policy), None) if policy.per_person > 1 else None
+    if fact is not None:
+        raise PlanError(
+            f"must not be changed by secret edges where a person owns several rows: {fact.words()}",
+            key="what is known",
+            given=f"per_person={policy.per_person}",
+            fix="Set per_person to 1, or choose secrets that leave it alone.",
+        )
 
 
 def step_of_one_row(watched: Watched, policy: Policy) -> LargestStep:
@@ -142,24 +163,17 @@ def step_of_one_row(watched: Watched, policy: Policy) -> LargestStep:
     return coupled_step(watched, policy)
 
 
-def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> LargestStep:
+def of_all_rows(one: LargestStep, measured: Responding, policy: Policy) -> LargestStep:
     """Return the step of a person who owns up to `per_person` rows, each of which may move along an edge.
 
-    People are counted once in each cell, so no count moves by more than one, however many rows move.
+    Where people are counted once in each cell, no count moves by more than one, however many rows move.
     """
-    if policy.known:
-        # what is known is not said to be about people or about rows: no bound is proved
-        raise PlanError(
-            "has no proven step where a person owns several rows",
-            key="what is known",
-            given=f"per_person={policy.per_person}",
-            fix="Keep one row per person, or ask for a histogram.",
-        )
-    measured.check_rows_of_one(policy)
+    if policy.per_person == 1:
+        return one
     many = one.times(policy.per_person)
     why = (*one.why, f"one person owns up to {policy.per_person} rows, and each may move")
-    if not measured.counts_people:
-        return replace(many, why=why)  # every row counts in a sum
+    if measured.counts_rows:
+        return replace(many, why=why)
     answers = measured.size(policy.domain)
     l1 = min(many.l1, answers)
     return replace(

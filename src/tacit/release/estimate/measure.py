@@ -32,7 +32,7 @@ def count_once(
 
     What several queries need is counted once.
     """
-    needed = [query.tallies(policy) for query in queries]
+    needed = [query.needed(policy) for query in queries]
     everybody = [CellCounts(())] if people else []
     asked = list(dict.fromkeys([*everybody, *(tally for tallies in needed for tally in tallies)]))
     found = dict(zip(asked, rows.tally(asked), strict=True))
@@ -62,7 +62,7 @@ def counts_of(tallies: Sequence[Tally], rows: Rows, policy: Policy) -> list[Ints
 
 def check_answerable(rows: Rows, query: Measured, policy: Policy) -> None:
     """Refuse, before anything is charged, what these rows can never answer for a public reason."""
-    for tally in query.tallies(policy):
+    for tally in query.needed(policy):
         rows.check(tally)
 
 

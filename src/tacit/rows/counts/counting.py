@@ -2,7 +2,7 @@
 
 What is no table of the domain is refused before a row is read. Tallies over few cells are sums of a joint table, which
 is counted once for all of them: a need is such a table, or a tally that is too large for one. Where a person may be in
-several cells, marginals are no sums of a joint table, and every tally is a need of its own.
+several cells, marginals of people are no sums of a joint table, and every such tally is a need of its own.
 
 A row's cell is the mixed-radix number of its positions. On a declared domain it is a perfect hash, so that counting is
 one addition per row.
@@ -51,7 +51,9 @@ def asked_of(tally: Tally, where: Test | None, domain: Domain) -> CompiledTally:
         raise no_cells(names)
     if math.prod(domain[name].size for name in names) > _MOST_CELLS:
         raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-    return CompiledTally(names, where, tally.name if isinstance(tally, CellSums) else None)
+    if isinstance(tally, CellSums):
+        return CompiledTally(names, where, tally.name, rows=True)
+    return CompiledTally(names, where, rows=tally.rows)
 
 
 def numbers_of(domain: Domain, name: str) -> tuple[int, int]:
@@ -88,13 +90,14 @@ class CompiledTally:
     """A tally with its predicate compiled.
 
     It asks for the people in the cells of `names`, for the positions of `added` summed there, or for the people who
-    have each of the `items` of a set.
+    have each of the `items` of a set. With `rows` every row counts, else a person once in each cell.
     """
 
     names: tuple[str, ...]
     where: Test | None = None
     added: str | None = None
     items: str | None = None
+    rows: bool = False
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -112,7 +115,7 @@ class CountedTallies:
     """The needs of some tallies, and each tally as a function of what was counted."""
 
     def __init__(
-        self, asked: Sequence[CompiledTally], domain: Domain, *, joint_is_safe: bool, most: int = JOINT
+        self, asked: Sequence[CompiledTally], domain: Domain, *, one_row_each: bool, most: int = JOINT
     ) -> None:
         self._domain = domain
         self._sizes = {name: domain[name].size for name in domain}
@@ -124,12 +127,17 @@ class CountedTallies:
         placed: dict[CompiledTally, tuple[bool, int]] = {}
         for one in sorted(whole, key=lambda one: whole[one], reverse=True):
             is_table = one.where is None and one.added is None
-            if joint_is_safe and one.is_about_cells and (is_table or whole[one] <= most):
+            adds_up = one_row_each or one.rows
+            if adds_up and one.is_about_cells and (is_table or whole[one] <= most):
                 placed[one] = (True, self._place(one.attributes, most))
             else:
                 placed[one] = (False, len(own))
                 own.append(one)
-        joints = [CompiledTally(tuple(name for name in domain if name in joint)) for joint in self._joints]
+        if not one_row_each and frozenset() in self._joints:  # rows are counted by something that they have
+            smallest = min((name for name in domain if not domain[name].is_set), key=lambda name: self._sizes[name])
+            self._joints[self._joints.index(frozenset())] = frozenset({smallest})
+        named = [tuple(name for name in domain if name in joint) for joint in self._joints]
+        joints = [CompiledTally(names, rows=not one_row_each) for names in named]
         self.needs = [*joints, *own]
         self._from = [(joint, at if joint else at + len(joints)) for joint, at in (placed[one] for one in asked)]
         self._asked = list(asked)
@@ -279,7 +287,7 @@ class Bins:
         self._lock = threading.Lock()
 
     def add(self, records: Records) -> None:
-        """Count people by their records: once in each cell, and each record in a sum."""
+        """Count people by their records: once in each cell, and each record in a sum or where rows are counted."""
 
         def has(name: str, item: int) -> Bools:
             rows, items = records.items[name]
@@ -300,7 +308,8 @@ class Bins:
             if need.added is not None:
                 self._sum(number, cells, records.codes[need.added][picked])
             else:
-                self._count(number, cells if records.who is None else cells[~repeated(records.who[picked], cells)])
+                who = None if need.rows else records.who
+                self._count(number, cells if who is None else cells[~repeated(who[picked], cells)])
 
     def _cells(self, need: CompiledTally, codes: Mapping[str, Codes], rows: int) -> npt.NDArray[Any]:
         """Return the mixed-radix number of each row."""

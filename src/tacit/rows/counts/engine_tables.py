@@ -2,7 +2,7 @@
 
 Guarantee   Only groups with their number of people, or sums with their number of rows, leave the engine, and each is
             added to the cell that `rows/cells/readings.py` says. A person counts once in each cell, and every kept row
-            in a sum. Sums are exact.
+            in a sum and in a count of rows. Sums are exact.
 Why         What is grouped are the lines of `rows/counts/lines.py`, by keys that the domain bounds. Numbers are added
             up in two halves of 31 bits, which no engine's 64-bit sum of them overflows.
 Checked by  tests/contract/test_one_pass.py, tests/contract/test_rows_engines.py, tests/property/test_rows_people.py.
@@ -39,9 +39,10 @@ class EngineTables:
     def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
         """Return what was counted for each need."""
         found: dict[int, npt.NDArray[Any]] = {}
-        together = [number for number, need in enumerate(needs) if self._can_pile(need, len(needs))]
-        if len(together) > 1:
-            found.update(zip(together, self._piled([needs[number] for number in together]), strict=True))
+        for rows in (False, True):
+            piles = [at for at, need in enumerate(needs) if need.rows == rows and self._can_pile(need, len(needs))]
+            if len(piles) > 1:
+                found.update(zip(piles, self._piled([needs[at] for at in piles]), strict=True))
         for number, need in enumerate(needs):
             if number not in found:
                 count = self._summed if need.added else self._held_items if need.items else self._grouped
@@ -72,7 +73,7 @@ class EngineTables:
     def _grouped(self, need: CompiledTally) -> Counts:
         """Let the engine group the rows."""
         shape = tuple(self._domain[name].size for name in need.names)
-        table = self._opened.read(lambda: self._lines.grouped(need.names, need.where))
+        table = self._opened.read(lambda: self._lines.grouped(need.names, need.where, rows=need.rows))
         return closed(
             lambda: _cells(table, self._lines.positions(table, need.names), shape), InternalError("counting rows")
         )
@@ -95,7 +96,7 @@ class EngineTables:
         """
         names = frozenset().union(*(need.attributes for need in needs))
         marks = [f"t{number}" for number in range(len(needs))]
-        owner = list(self._lines.owner) if self._opened.per_person > 1 else []
+        owner = list(self._lines.owner) if self._opened.per_person > 1 and not needs[0].rows else []
 
         def piled() -> Any:
             frame = self._lines.slots(names)

@@ -116,7 +116,7 @@ class RowLines:
         self._opened, self._codes = opened, opened.codes
         self._lists = {name: _lists_of(opened, name) for name, one in opened.items.items() if one.reading == "list"}
 
-    def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
+    def grouped(self, names: tuple[str, ...], where: Test | None, *, rows: bool = False) -> Any:
         """Group by raw cells where these repeat, then check and map only the distinct ones and group by position.
 
         Checking every cell of 50 million rows costs as much as grouping them; checking each distinct cell is free.
@@ -242,12 +242,11 @@ class PeopleLines:
         self._order_column = {} if opened.order is None else {"o": opened.order.raw}
         self._sequence = [] if opened.order is None else opened.order.names
 
-    def grouped(self, names: tuple[str, ...], where: Test | None) -> Any:
-        """Group by the slots of attributes; a person with several rows counts once in each group."""
+    def grouped(self, names: tuple[str, ...], where: Test | None, *, rows: bool = False) -> Any:
+        """Group by the slots of attributes; a person counts once in each group, or each of their rows."""
         keys = [nw.col(slot.name) for name in names for slot in self._slots[name]]
-        return grouped(
-            self._people(frozenset(names), where), keys, distinct=("u",) if self._opened.per_person > 1 else ()
-        )
+        once = self._opened.per_person > 1 and not rows
+        return grouped(self._people(frozenset(names), where), keys, distinct=("u",) if once else ())
 
     def slots(self, names: frozenset[str]) -> Any:
         """Return the slots of each row that counts."""
