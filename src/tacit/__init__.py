@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from tacit.release.results.record import ReleaseRecord as ReleaseRecord
     from tacit.release.session import Session as Session
     from tacit.rows.counts.item_counts import ItemCounts as ItemCounts
+    from tacit.rows.files.written import Written as Written
 
 __version__ = "0.1.0"
 
@@ -131,6 +132,7 @@ _MODULES: Final = {
     "release.curator.row_check": ["RowsCheck", "check_rows"],
     "release.session": ["Session"],
     "rows.counts.item_counts": ["ItemCounts"],
+    "rows.files.written": ["Written"],
 }
 _PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
 _WHOLE: Final = {

@@ -250,7 +250,7 @@ def audit_disclosure(
     check_rows(found)
     _, plans = plan_releases(found)
     audited = disclosure(
-        list(found.rows),
+        found.source,
         plan=list(plans.values()),
         public=public or None,
         sensitive=sensitive or None,

@@ -126,6 +126,7 @@ def left_out_unseen(job: Job) -> str:
     words += [word for path in files for word in ("--rows", path)]
     for key, name in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
         words += [] if name is None else [f"--{key}", str(name)]
+    words += [word for key, value in job.source.keys.items() for word in (f"--{key}", value)]
     return f"{unseen}: `{command(*words)}`"
 
 

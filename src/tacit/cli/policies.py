@@ -12,11 +12,15 @@ import typer
 
 from tacit.cli.screen import AsJson, command, plain_text, show, show_json, show_wrapped
 from tacit.errors import PolicyError
+from tacit.rows.files.written import UTF_8, Written
 
 if TYPE_CHECKING:
     from tacit.draft import DraftedLine, PolicyDraft
     from tacit.policy.policy import Policy
 
+_Decimal = Annotated[str, typer.Option(metavar="SIGN", help="As `decimal` in a job file: , for decimal commas.")]
+_Format = Annotated[str, typer.Option("--format", metavar="FORM", help="As in a job file, such as DD.MM.YYYY.")]
+_Encoding = Annotated[str, typer.Option(metavar="NAME", help="As in a job file, such as cp1252.")]
 _Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="With --rows: as in a job file.")]
 
 
@@ -44,6 +48,9 @@ def check_policy(
     per_person: Annotated[int | None, typer.Option(min=1, help="With --rows: as in a job file.")] = None,
     order: _Column = None,
     item: _Column = None,
+    decimal: _Decimal = ".",
+    form: _Format = "",
+    encoding: _Encoding = UTF_8,
     key: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,13 +77,15 @@ def check_policy(
     if rows:
         from tacit.release.curator.row_check import check_rows
 
-        checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item, key=key or ())
+        source = Written(rows, decimal, form, encoding)
+        checked = check_rows(found, source, person=person, per_person=per_person, order=order, item=item, key=key or ())
         if as_json:
             show_json(checked.document())
         else:
             show_wrapped(str(checked).splitlines())
         return
-    for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item), ("key", key)):
+    columns = {"person": person, "per-person": per_person, "order": order, "item": item, "key": key}
+    for name, given in {**columns, **Written(None, decimal, form, encoding).keys}.items():
         if given is not None:
             raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
     if pair:

@@ -31,6 +31,7 @@ from tacit.policy.keys import BOOLEAN, POSITIVE, TEXT, TEXTS, Key, Keys, Schema,
 from tacit.policy.policy import Policy
 from tacit.policy.policy_file import ITEM, ORDER, PER_PERSON, PERSON, POLICY, schema_with_policy
 from tacit.policy.yaml_entries import YamlEntry, YamlSource
+from tacit.rows.files.written import DECIMAL, ENCODING, FORMAT, UTF_8, Written
 
 DEMO: Final = "demo:"
 PLANNED: Final = "planned"
@@ -183,6 +184,9 @@ class Job:
             required=True,
         ),
     ]
+    decimal: Annotated[str, DECIMAL] = "."
+    format: Annotated[str, FORMAT] = ""
+    encoding: Annotated[str, ENCODING] = UTF_8
     person: Annotated[str | None, replace(PERSON, left_out=_AS_IN_THE_POLICY)] = None
     per_person: Annotated[int | None, replace(PER_PERSON, schema=POSITIVE, left_out=_AS_IN_THE_POLICY)] = None
     order: Annotated[str | None, replace(ORDER, left_out=_AS_IN_THE_POLICY)] = None
@@ -229,6 +233,11 @@ class Job:
     def cost(self) -> Fraction:
         """What all that is asked for costs together."""
         return sum((release.epsilon for release in self.releases), self.beside)
+
+    @property
+    def source(self) -> Written:
+        """The rows, with how they are written."""
+        return Written(list(self.rows), self.decimal, self.format, self.encoding)
 
     def about(self) -> Policy:
         """Return the policy about the people whom the job names, or else about those whom the policy names."""

@@ -154,9 +154,9 @@ def _purse(job: Job, leakage: Applications | None = None) -> Iterator[Purse | No
     # here, not above: a database takes long to load
     from tacit.release.budget import LeakageWatch, Purse
 
-    files = source_files(job.rows)
+    files = source_files(job.source)
     content = FileContents(files) if all(is_file(file) for file in files) else None
-    whose: dict[str, Any] = {"dataset": job.dataset, "analyst": job.analyst, "source": source_name(job.rows)}
+    whose: dict[str, Any] = {"dataset": job.dataset, "analyst": job.analyst, "source": source_name(job.source)}
     policy = job.about()
     with _begun_ledger(job) as ledger:
         yield Purse(policy, job.budget, ledger, LeakageWatch(leakage, policy), **whose, content=content)
@@ -250,7 +250,7 @@ def check_rows(job: Job) -> None:
 
 def _check_columns(job: Job) -> None:
     try:
-        names, refusal = column_names(job.rows), None
+        names, refusal = column_names(job.source), None
     except DataRefused as refused:
         names, refusal = [], refused
     if refusal is not None:
@@ -331,7 +331,7 @@ def session_of(job: Job) -> Session:
     try:
         return Session(
             job.policy,
-            list(job.rows),
+            job.source,
             job.budget,
             ledger=job.ledger,
             analyst=job.analyst,

@@ -35,6 +35,7 @@ from tacit.policy.yaml_entries import TABLE_NAMES
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.cells.row_names import person_name
+from tacit.rows.files.written import Written
 from tacit.rows.guard import closed
 from tacit.rows.sources.engine import PERSON, Engine
 from tacit.rows.sources.source import engine_for
@@ -135,6 +136,8 @@ def unreadable() -> Unread:
 
 def _refuse_text(batch: Any) -> None:
     """Refuse a text that is no path, without repeating it: it may be the rows themselves."""
+    if type(batch) is Written:
+        raise DataRefused("events must be written in Tacit's own way", fix="Convert their numbers and dates first.")
     if not isinstance(batch, str) or batch.lower().endswith(TABLE_NAMES):
         return
     try:

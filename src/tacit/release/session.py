@@ -39,6 +39,7 @@ from tacit.release.results.selections import SelectionRecord, select
 from tacit.release.split import Costs, Parent, Pay, Split
 from tacit.rows.files.identity import FileContents
 from tacit.rows.files.table_files import is_file, source_files, source_name
+from tacit.rows.files.written import written
 from tacit.rows.guard import closed, paid_for
 from tacit.rows.rows import Rows, open_rows
 from tacit.rows.sources.source import columns_of
@@ -421,6 +422,7 @@ def check_public_columns(policy: Policy) -> None:
 
 def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
     """Return the name of a data set: a single file's own, and in a ledger no other is made up."""
+    rows = written(rows).rows
     if isinstance(rows, str | Path) and is_file(rows):
         return Path(rows).stem
     if named_in_ledger:

@@ -67,7 +67,7 @@ def test_a_file_is_called_what_it_is(name: str, content: bytes, rule: str, tmp_p
 def test_only_a_draft_says_what_is_wrong_in_a_row(tmp_path: Path) -> None:
     form = "must be well-formed CSV in UTF-8: as many fields in every line as in the header, quotes closed, one kind of"
     for content, where in [
-        (LATIN, "must be UTF-8; its letters are in another encoding, such as Latin-1"),
+        (LATIN, "must be UTF-8; its letters are in another encoding. Say which, for instance"),
         (f"age,who\n31,x\n47,{CANARY},more\n".encode(), "; line 3 has 3 fields, the header has 2."),
         (f'age,who\n31,"a\nb"\n{CANARY}\n'.encode(), "; line 4 has 1 field, the header has 2."),
         (f'age,who\n31,"{CANARY}\n'.encode(), "; line 2 has a quote that is not closed, or text after a closing"),

@@ -244,8 +244,8 @@ def test_a_malformed_csv_is_refused_when_it_is_opened(tmp_path: Path, content: b
         open_rows(sorted(tmp_path.iterdir()), AGES)
     assert str(refused.value) == (
         f"file {str(tmp_path / 'a.csv')!r} must be well-formed CSV in UTF-8: as many fields in every line as in "
-        "the header, quotes closed, one kind of line end. Write it again with a CSV library (in Excel: `CSV UTF-8`); "
-        "`tacit init` says what is wrong and where."
+        "the header, quotes closed, one kind of line end. If its letters are in another encoding, say "
+        "`encoding: cp1252`. Else write it again with a CSV library; `tacit init` says what is wrong and where."
     )
     assert refused.value.__context__ is None
     assert refused.value.__cause__ is None
@@ -345,10 +345,13 @@ def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes("âge,sex\n1,m\n".encode("latin-1"))
     (tmp_path / "b.csv").write_bytes("age,sex\n1,m\n".encode("utf-16"))
     assert sentence(tmp_path / "a.csv") == (
-        f"file {str(tmp_path / 'a.csv')!r} must be UTF-8; its letters are in another encoding, such as Latin-1. "
-        "Save it as UTF-8 (in Excel: `CSV UTF-8`), or open it with pandas and its encoding."
+        f"file {str(tmp_path / 'a.csv')!r} must be UTF-8; its letters are in another encoding. "
+        "Say which, for instance `encoding: cp1252` (Windows) or `encoding: latin-1`, or save it as UTF-8."
     )
-    assert sentence(tmp_path / "b.csv") == f"file {str(tmp_path / 'b.csv')!r} is UTF-16, not UTF-8. Save it as UTF-8."
+    assert (
+        sentence(tmp_path / "b.csv")
+        == f"file {str(tmp_path / 'b.csv')!r} is UTF-16, not UTF-8. Say so: `encoding: utf-16`."
+    )
 
 
 SPILL = """

@@ -27,7 +27,7 @@ from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator import PRIVATE
 from tacit.release.session import check_public_columns, open_for
-from tacit.rows.cells.kinds import UNEXPECTED, code_of, unexpected_of
+from tacit.rows.cells.kinds import REMEDIES, UNEXPECTED, code_of, unexpected_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr
 from tacit.rows.cells.row_names import Named, in_one_list
 from tacit.rows.counts.item_counts import ItemCounts
@@ -114,7 +114,9 @@ class ColumnCheck:
         effects = [f"{_rows(self.dropped)} dropped"] if self.dropped else []
         if self.counted_as and many > self.dropped:
             effects.append(f"{'the others' if self.dropped else 'they'} {self.counted_as}")
-        return f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}"
+        remedies = "".join(f". {REMEDIES[kind]}" for kind in self.unexpected if kind in REMEDIES)
+        what = f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}"
+        return what + remedies
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ class _Check:
         declared = frozenset(raw for names in raw_of.values() for raw in names)
         lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
-        self._schema = closed(self._engine.schema, Unread("the columns of the source could not be listed"))
+        self._schema = closed(self._engine.columns, Unread("the columns of the source could not be listed"))
         self._refusals: dict[str, str] = {}
         self._read: dict[str, tuple[DataColumn, ...]] = {}
         self._codes: dict[str, Code] = {}

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import narwhals as nw
@@ -63,7 +63,7 @@ class Meanings:
 
 def categories_code(attribute: Categories, columns: tuple[DataColumn, ...]) -> Code:
     """Return how categories are read, or refuse by the schema alone."""
-    (column,) = columns
+    column = replace(columns[0], comma=False)  # categories are texts as they stand
     check_cells(column, dates=True)
     _check_categories(attribute, column)
     meanings = meanings_of(attribute, column)

@@ -29,6 +29,7 @@ from tacit.rows.cells.readings import Code, DataColumn, Expr, check_cells, numbe
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
 _COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
+_POINT: Final = r"^\s*-?[0-9]+(\.[0-9]+)+\s*$"
 UNEXPECTED: Final = {
     "missing": "missing",
     "near": "would match a category in other case or without spaces around",
@@ -36,14 +37,20 @@ UNEXPECTED: Final = {
     "not true or false": "neither true, false, 1 nor 0",
     "date": "dates",
     "comma": "numbers with a comma",
+    "point": "numbers with a point",
     "not a number": "that are no numbers",
     "below": "below the range",
     "above": "above the range",
     "decimal": "decimals",
     "off step": "between two steps",
+    "form": "dates in another form",
     "not a date": "that are no dates",
     "before": "before the first",
     "after": "after the last",
+}
+REMEDIES: Final = {
+    "comma": 'If the commas stand before decimals, write `decimal: ","` in the job file (here `--decimal ,`)',
+    "form": "Say how they are written, in the job file for instance `format: DD.MM.YYYY` (here `--format DD.MM.YYYY`)",
 }
 
 
@@ -123,10 +130,11 @@ def no_number(column: DataColumn) -> Generator[tuple[str, Expr], None, tuple[Exp
     unread = ~missing & number.is_null()
     rest = unread
     if column.reading == "text":
-        date, comma = (column.text.str.contains(pattern).fill_null(False) for pattern in (_DATE, _COMMA))
+        sign, numbers = ("point", _POINT) if column.comma else ("comma", _COMMA)
+        date, other = (column.text.str.contains(pattern).fill_null(False) for pattern in (_DATE, numbers))
         yield "date", unread & date
-        yield "comma", unread & comma & ~date
-        rest = unread & ~date & ~comma
+        yield sign, unread & other & ~date
+        rest = unread & ~date & ~other
     yield "not a number", rest
     return missing, unread
 
@@ -170,7 +178,12 @@ def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexp
     first, last = attribute.ticks
     tick = nw.col(tick_of(with_date(column, PRECISION[attribute.by]), attribute.by).number)
     yield "missing", missing
-    yield "not a date", ~missing & tick.is_null()
+    unread = ~missing & tick.is_null()
+    if column.reading == "text":
+        form = column.text.str.contains(_DATE).fill_null(False)
+        yield "form", unread & form
+        unread = unread & ~form
+    yield "not a date", unread
     yield "before", (tick < first).fill_null(False)
     yield "after", (tick > last).fill_null(False)
 

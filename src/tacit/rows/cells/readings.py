@@ -41,6 +41,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.policy.edges.intervals import Intervals
+from tacit.rows.files.written import DateForm
 
 Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -52,6 +53,7 @@ NUMBER: Final = r"^ *-?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[iI][
 SPELLED: Final = re.compile(NUMBER.removesuffix("$") + r"\Z")
 # Where a text that has a number reading does not plainly spell it: a space, a leading zero, or it is true or false.
 NOT_PLAIN: Final = r"^[ tTfF]|^-?0[0-9]| $"
+_SWAPPED: Final = str.maketrans(".,", ",.")
 EXACT: Final = 2**53  # below this, whole numbers survive a 64-bit float
 _WIDEST: Final = 2**62  # the domain's own bound on whole numbers
 _MOST_DIGITS: Final = 15  # of a decimal that every engine turns into the nearest float
@@ -66,6 +68,7 @@ class DataColumn:
     point of each cell, by its type, and `bits` how wide its floats are. `as_date` says that the helper column is a
     date, and the shortest form in which a text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year`
     (also 2024). `zoned` moments have a time zone, and a `clock` is the time of some day: what names rows must know.
+    Texts may have a decimal `comma`, and dates in another `form` (`rows/files/written.py`).
     """
 
     reading: Reading
@@ -79,11 +82,21 @@ class DataColumn:
     as_date: str = ""
     zoned: bool = False
     clock: bool = False
+    comma: bool = False
+    form: DateForm | None = None
+
+    def plain(self, cell: Any) -> Any:
+        """Return a cell as Tacit itself writes it."""
+        if self.form is not None and isinstance(cell, str):
+            cell = self.form.as_iso(cell)
+        if self.comma and isinstance(cell, str) and SPELLED.match(swapped := cell.translate(_SWAPPED)):
+            return swapped
+        return cell
 
     @property
     def number(self) -> str:
         """The name of the helper column: the number that the cell's text spells, or the UTC date that it is."""
-        return f"{self.as_date or 'n'}_{self.name}"
+        return f"{self.as_date or ('comma' if self.comma else 'n')}_{self.name}"
 
     @property
     def text(self) -> Expr:
@@ -304,18 +317,36 @@ class Dialect(ABC):
         """Add the helper columns: numbers that texts spell, dates, and what is computed from them."""
         wanted = list(helpers)
         columns = [helper for helper in wanted if isinstance(helper, DataColumn)]
-        frame = self.with_numbers(frame, {column.number: column.name for column in columns if not column.as_date})
-        dates = {column.number: (column.name, column.as_date) for column in columns if column.as_date}
+        numbers, dates = ([one for one in columns if bool(one.as_date) is dated] for dated in (False, True))
+        frame = self._with(frame, {one.number: self._number(one) for one in numbers})
+        told = {f"i_{one.name}": self.iso(self.text(one.name), one.form) for one in dates if one.form is not None}
+        frame = self._with(frame, told)
         kinds = self.kinds(nw.to_native(frame)) if dates else {}
-        frame = self._with(frame, {new: self.date(name, kinds[name], form) for new, (name, form) in dates.items()})
+        cells = {one: one.name if one.form is None else f"i_{one.name}" for one in dates}
+        frame = self._with(
+            frame, {one.number: self.date(cell, kinds[cell], one.as_date) for one, cell in cells.items()}
+        )
         for helper in wanted:
             if isinstance(helper, ComputedColumn):  # one after the other: each may look at those before it
                 frame = frame.with_columns(helper.expression.alias(helper.number))
         return frame
 
+    def _number(self, column: DataColumn) -> Any:
+        text = self.text(column.name)
+        return self.number(self.swapped(text) if column.comma else text)
+
     def with_numbers(self, frame: Any, columns: Mapping[str, str]) -> Any:
         """Add the number reading of text columns (new name -> column): whatever spells no number becomes missing."""
         return self._with(frame, {new: self.number(self.text(column)) for new, column in columns.items()})
+
+    def with_plain(self, frame: Any, column: DataColumn) -> Any:
+        """Replace a column by its texts as Tacit itself writes them, where they are written in another way."""
+        text = self.text(column.name)
+        if column.form is not None:
+            text = self.iso(text, column.form)
+        if column.comma:
+            text = self.swapped(text)
+        return self._with(frame, {column.name: text} if column.comma or column.form else {})
 
     def with_hash(self, frame: Any, new: str, column: str) -> Any:
         """Add 52 bits of the SHA-256 of a column's text, as a whole number; missing where the cell is."""
@@ -345,6 +376,14 @@ class Dialect(ABC):
     @abstractmethod
     def number(self, text: Any) -> Any:
         """Return the number that a text spells, missing where it spells none."""
+
+    @abstractmethod
+    def swapped(self, text: Any) -> Any:
+        """Return a text with points for its commas and commas for its points."""
+
+    @abstractmethod
+    def iso(self, text: Any, form: DateForm) -> Any:
+        """Return a text that has this form as ISO 8601 writes it, any other as it is."""
 
     @abstractmethod
     def date(self, name: str, kind: Any, precision: str) -> Any:

@@ -146,10 +146,10 @@ def check_type(column: DataColumn, name: str) -> None:
         raise zoned_key(name)
 
 
-def check_days(cells: Any, name: str) -> None:
+def check_days(cells: Any, column: DataColumn, name: str) -> None:
     """Refuse moments that name no day, in a column that an attribute of dates is read from; it sees to other cells."""
     for cell in _encoded(cells, name).dictionary.to_pylist():
-        if isinstance(cell, str) and _of_moment(_folded(cell)) is not_a_day:
+        if isinstance(cell, str) and _of_moment(_folded(column.plain(cell))) is not_a_day:
             raise not_a_day(name)
 
 
@@ -160,7 +160,7 @@ def named(cells: Any, column: DataColumn, name: str) -> Named:
         raise missing_key(name)
     values: list[Name] = []
     spelled: dict[int, str] = {}
-    for place, cell in enumerate(encoded.dictionary.to_pylist()):
+    for place, cell in enumerate(map(column.plain, encoded.dictionary.to_pylist())):
         found = name_of(cell, column.bits)
         if callable(found):
             raise found(name)

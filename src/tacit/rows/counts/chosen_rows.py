@@ -84,8 +84,7 @@ class ChosenRows:
         elif dict(zip(relation.columns, relation.types, strict=True))[PERSON].id != "varchar":
             person += ["create_sort_key(u, 'ASC NULLS LAST') AS same"]  # equal where persons are, in any type
         if self._order is not None:
-            ordered = DUCKDB.with_numbers(nw.from_native(relation).lazy(), self._order.numbers)
-            relation = nw.to_native(self._order.added(ordered))
+            relation = nw.to_native(self._order.added(DUCKDB, nw.from_native(relation).lazy()))
             turn = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(self._order.names)})"
             person, by = [*person, f"{turn} AS turn"], ["h", "turn"]
         columns = ", ".join([*person, *self._names, *more])

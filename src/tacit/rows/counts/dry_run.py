@@ -82,7 +82,8 @@ def _shapes(opened: Opened) -> dict[Any, str]:
 
     found: dict[Any, str] = {}
     for name, code in opened.codes.items():
-        read = (len(code.keys), len(code.numbers), code.valid is None, len(code.ranges))
+        told = tuple((column.comma, column.form) for column in code.columns)
+        read = (len(code.keys), len(code.numbers), code.valid is None, len(code.ranges), told)
         found[type(domain[name]), types(*code.columns), read] = name
     for role, column in (("person", opened.person), ("order", None if opened.order is None else opened.order.column)):
         if column is not None:

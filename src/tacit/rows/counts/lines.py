@@ -345,7 +345,7 @@ class PeopleLines:
         """Add what rows are sorted by."""
         if self._order is None:
             return frame
-        return self._order.added(self._opened.engine.dialect.with_numbers(frame, self._order.numbers))
+        return self._order.added(self._opened.engine.dialect, frame)
 
 
 def lines_of(opened: Opened) -> RowLines | PeopleLines:

@@ -84,7 +84,7 @@ def worked_on(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any]:
         positions = {name: encoder.codes(name, batch) for name in names}
         names_of_rows = {name: named(batch.columns[column.name], column, name) for name, column in asked.naming.items()}
         for name, column in asked.days.items():
-            check_days(batch.columns[column.name], name)
+            check_days(batch.columns[column.name], column, name)
         return piece, work(*_kept(positions, names_of_rows, sizes, asked.key, batch.rows))
 
     def results() -> Iterator[Any]:

@@ -59,7 +59,7 @@ from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.rows.cells.readings import EXACT, Code, DataColumn, Dialect, Expr, within
-from tacit.rows.sources.engine import PERSON
+from tacit.rows.sources.engine import ORDER, PERSON
 
 Numbers = npt.NDArray[np.int64]
 
@@ -373,8 +373,10 @@ class Order:
             return ["o_missing", "o_text", "o_number", *_PARTS, "o"]
         return ["o_missing", "o"]
 
-    def added(self, frame: Any) -> Any:
-        """Add what rows are sorted by; the number reading is there."""
+    def added(self, dialect: Dialect, frame: Any) -> Any:
+        """Add what rows are sorted by."""
+        frame = dialect.with_plain(frame, replace(self.column, name=ORDER))
+        frame = dialect.with_numbers(frame, self.numbers)
         if self.column.reading == "real":
             # engines sort NaN differently; like a missing value it comes last
             frame = frame.with_columns(o=nw.when(~nw.col("o").cast(nw.Float64).is_nan()).then(nw.col("o")))

@@ -2,6 +2,7 @@
 
 In reading order:
 
+    written        how texts are written: decimal commas, forms of dates, encodings
     headers        whether a first line holds names or values
     identity       whether files are still those that were opened, and hold what they held before
     table_files    what a file of rows must be, which files there are, and the names of their columns

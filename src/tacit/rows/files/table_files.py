@@ -18,6 +18,7 @@ import csv
 import errno
 import glob
 import gzip
+import io
 import os
 import re
 import zlib
@@ -28,6 +29,7 @@ from typing import Any, Final, TypeAlias
 from tacit.errors import DataRefused, Unread, path_words, system_reason
 from tacit.policy.yaml_entries import CSV_NAMES, TABLE_NAMES
 from tacit.rows.files.identity import each_once
+from tacit.rows.files.written import UTF_8, written
 from tacit.rows.guard import closed
 
 _ENDINGS: Final = "must end in .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
@@ -46,14 +48,14 @@ _BY_NAME: Final = (
     ((".db", ".sqlite", ".sqlite3", ".duckdb"), "is a database, not a table", "Export the table as .parquet or .csv."),
     ((".zip", ".7z", ".tar", ".tgz", ".bz2", ".xz", ".zst"), "is an archive, not a table", "Unpack it first."),
 )
+_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BY_FIRST_BYTES: Final = (
     (b"PK\x03\x04", "is a workbook or an archive, whatever it is called", _SHEET),
     (b"\xd0\xcf\x11\xe0", "is an old Excel workbook, whatever it is called", _SHEET),
     (b"PAR1", "is Parquet, whatever it is called", "Rename it to .parquet."),
     (b"\x1f\x8b", "is packed with gzip", "Rename it to .csv.gz."),
     (b"SQLite format 3", "is a database, whatever it is called", "Export the table as .parquet or .csv."),
-    (codecs.BOM_UTF16_LE, "is UTF-16, not UTF-8", "Save it as UTF-8."),
-    (codecs.BOM_UTF16_BE, "is UTF-16, not UTF-8", "Save it as UTF-8."),
+    *((mark, "is UTF-16, not UTF-8", "Say so: `encoding: utf-16`.") for mark in _MARKS),
 )
 
 
@@ -97,11 +99,16 @@ def other_file(path: Path) -> DataRefused:
     )
 
 
-def refuse_other_files(path: Path) -> None:
+def refuse_other_files(path: Path, encoding: str = UTF_8) -> None:
     """Refuse a file that is called a CSV file and is something else, by its first bytes."""
     first = b""
     with contextlib.suppress(OSError, EOFError, zlib.error), _opened(path) as stream:
         first = stream.read(4096)
+    if encoding == "utf-16":
+        if first and not first.startswith(_MARKS):
+            rule = f"file {shown_path(path)} must begin with a byte order mark, which says how UTF-16 is to be read"
+            raise DataRefused(rule, fix="Say another encoding, or save it as UTF-8.")
+        first = first[: len(first) // 2 * 2].decode(encoding, "replace").encode()
     for start, rule, fix in _BY_FIRST_BYTES:
         if first.startswith(start):
             raise DataRefused(f"file {shown_path(path)} {rule}", fix=fix)
@@ -119,30 +126,45 @@ def not_well_formed(path: Path) -> DataRefused:
     return DataRefused(
         f"file {shown_path(path)} must be well-formed CSV in UTF-8: as many fields in every line as in the header, "
         "quotes closed, one kind of line end",
-        fix="Write it again with a CSV library (in Excel: `CSV UTF-8`); `tacit init` says what is wrong and where.",
+        fix="If its letters are in another encoding, say `encoding: cp1252`. Else write it again with a CSV library; "
+        "`tacit init` says what is wrong and where.",
     )
 
 
 def not_utf8(path: Path) -> DataRefused:
     """Return the refusal of a text in another encoding."""
     return DataRefused(
-        f"file {shown_path(path)} must be UTF-8; its letters are in another encoding, such as Latin-1",
-        fix="Save it as UTF-8 (in Excel: `CSV UTF-8`), or open it with pandas and its encoding.",
+        f"file {shown_path(path)} must be UTF-8; its letters are in another encoding",
+        fix="Say which, for instance `encoding: cp1252` (Windows) or `encoding: latin-1`, or save it as UTF-8.",
     )
 
 
-def broken_line(path: Path, delimiter: str, fields: int) -> DataRefused | None:
+def not_in_encoding(path: Path, encoding: str) -> DataRefused:
+    """Return the refusal of a file that is no text of the encoding that was declared."""
+    return DataRefused(
+        f"file {shown_path(path)} must be a text in {encoding}, and is none", fix="Say another encoding."
+    )
+
+
+def text_of_file(path: Path, encoding: str) -> io.TextIOWrapper:
+    """Return a CSV file as text, packed or not; line ends are as they are written."""
+    return io.TextIOWrapper(_opened(path), encoding=encoding, newline="")
+
+
+def broken_line(path: Path, delimiter: str, fields: int, encoding: str = UTF_8) -> DataRefused | None:
     """Say in which line a CSV file first has another number of fields than its header, or that it is no UTF-8.
 
     For whoever holds the file: a line number is no part of any message about a release. It is not found where only the
     kind of line end changes.
     """
-    if not _is_utf8(path):
+    if encoding == UTF_8 and not is_encoded(path, UTF_8):
         return not_utf8(path)
     at = 1
     wrong = ""
-    with contextlib.suppress(OSError, EOFError, UnicodeDecodeError, zlib.error), _opened(path) as stream:
-        lines = (line.decode("utf-8-sig") for line in stream)
+    with (
+        contextlib.suppress(OSError, EOFError, UnicodeError, zlib.error),
+        text_of_file(path, "utf-8-sig" if encoding == UTF_8 else encoding) as lines,
+    ):
         records = csv.reader(lines, delimiter=delimiter, strict=True)
         try:
             for record in records:
@@ -175,13 +197,14 @@ def _is(text: str, what: str) -> bool:
         return False
 
 
-def _is_utf8(path: Path) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
+def is_encoded(path: Path, encoding: str) -> bool:
+    """Say whether a whole file is a text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
         for piece in _pieces(path):
             decoder.decode(piece)
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return False
     except (OSError, EOFError, zlib.error):
         return True  # something else is wrong with it
@@ -200,11 +223,13 @@ _DELIMITERS: Final = ",;\t|"
 _LONGEST_PATH: Final = 4096
 
 
-def column_names(paths: Sequence[str | Path]) -> list[str]:
+def column_names(source: Any) -> list[str]:
     """Return the names of the columns of some files, from a header or a schema; no row is opened."""
+    told = written(source)
+    paths: Sequence[str | Path] = told.rows
     first = Path(next(iter(sorted(glob.glob(str(paths[0]), recursive=True))), paths[0]))
     if is_csv(first):
-        return [name for name in csv_header(first)[1] if name]
+        return [name for name in csv_header(first, told.encoding)[1] if name]
     return [name for name, _ in parquet_columns(files_of(paths)[0])]
 
 
@@ -238,6 +263,7 @@ def source_name(source: Any) -> str:
 
 def source_files(source: Any) -> list[str]:
     """Return where the files of a source are, in order; none for a frame. A link stands for what it leads to."""
+    source = written(source).rows
     paths = source if isinstance(source, list | tuple) else [source]
     if not all(isinstance(path, str | Path) for path in paths):
         return []
@@ -337,20 +363,25 @@ def cannot_be_read(path: str | Path, fault: OSError) -> DataRefused:
     return DataRefused(rule, fix="Ask for permission, or check the disk.")
 
 
-def csv_header(path: Path) -> tuple[str, list[str]]:
+def csv_header(path: Path, encoding: str = UTF_8) -> tuple[str, list[str]]:
     """Return the delimiter of a CSV file and the cells of its first line, or refuse what is no CSV."""
-    refuse_other_files(path)
-    packed = path.name.lower().endswith(".gz")
-    opened = gzip.open if packed else open
-    raw = b""
+    refuse_other_files(path, encoding)
+    raw: bytes | None = b""
     refusal = DataRefused(f"file {shown_path(path)} must be packed with gzip, to its end", fix="Write it again.")
     try:
-        with opened(path, "rb") as lines:
-            raw = lines.readline(_LONGEST_HEADER + 1)
+        if encoding == UTF_8:
+            with _opened(path) as lines:
+                raw = lines.readline(_LONGEST_HEADER + 1)
+        else:
+            raw = None
+            with contextlib.suppress(UnicodeError), text_of_file(path, encoding) as text:
+                raw = text.readline(_LONGEST_HEADER + 1).encode()
     except (EOFError, zlib.error):
         raise refusal from None
     except OSError as fault:
         raise refusal if fault.errno is None else cannot_be_read(path, fault) from None
+    if raw is None:
+        raise not_in_encoding(path, encoding)
     if len(raw) > _LONGEST_HEADER:
         rule = f"file {shown_path(path)} must begin with a line of column names of at most {_LONGEST_HEADER >> 20} MB"
         raise DataRefused(rule, fix="Leave columns out.")

@@ -19,6 +19,7 @@ from tacit.rows.cells.readings import NUMBER, DataColumn, Dialect
 from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
+from tacit.rows.files.written import DateForm
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.engine import (
     NAMES,
@@ -148,6 +149,16 @@ class _DuckDBDialect(Dialect):
             f"CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
             f"WHEN regexp_matches({text}, {quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END"
         )
+
+    def swapped(self, text: str) -> str:
+        return f"translate({text}, '.,', ',.')"
+
+    def iso(self, text: str, form: DateForm) -> str:
+        def part(group: int) -> str:
+            return f"regexp_extract({text}, '^{form.pattern}$', {group})"
+
+        day = " || '-' || ".join([part(form.year), *(f"lpad({part(one)}, 2, '0')" for one in (form.month, form.day))])
+        return f"CASE WHEN regexp_matches({text}, '^{form.pattern}$') THEN {day} || {part(4)} ELSE {text} END"
 
     def date(self, name: str, kind: Any, precision: str) -> str:
         return _date(name, kind.id, precision)

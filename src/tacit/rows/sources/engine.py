@@ -7,6 +7,7 @@ import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import narwhals as nw
@@ -15,6 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import Unread
 from tacit.rows.cells.readings import DataColumn, Dialect, column_of
 from tacit.rows.counts.batches import Piece
+from tacit.rows.files.written import Written
 from tacit.rows.guard import cancelled_by_interrupt
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
@@ -37,6 +39,15 @@ class Engine(ABC):
     place: Any = None  # what decides, beside the types of columns, what can be counted; None if that cannot be said
     keeps = False  # whether the rows are the same as long as `unchanged` says so
     rows: int | None = None  # how many there are, where that is known without reading them
+    written = Written(None)  # how the texts are written
+
+    def columns(self) -> dict[str, DataColumn]:
+        """Return how each column is read, as its texts are written; looks at no row."""
+        comma, form = self.written.decimal == ",", self.written.form
+        return {
+            name: replace(column, comma=comma, form=form) if column.reading == "text" else column
+            for name, column in self.schema().items()
+        }
 
     @abstractmethod
     def schema(self) -> dict[str, DataColumn]:

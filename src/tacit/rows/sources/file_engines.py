@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import functools
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +16,20 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Unread
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.identity import Identities, identities
-from tacit.rows.files.table_files import csv_header, files_of, not_well_formed, parquet_columns, refuse_one_name_twice
+from tacit.rows.files.table_files import (
+    csv_header,
+    files_of,
+    not_in_encoding,
+    not_well_formed,
+    parquet_columns,
+    refuse_one_name_twice,
+    text_of_file,
+)
+from tacit.rows.files.written import UTF_8
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.buffers import arrow_column, is_held, legible
 from tacit.rows.sources.duckdb_engine import DuckDBEngine, duckdb_day, embedded, quoted, quoted_name
@@ -30,14 +42,18 @@ from tacit.rows.sources.engine import (
     role_of,
     unreadable,
 )
+from tacit.rows.spill import private_folder
 
 _LONGEST_LINE: Final = 16 * 2**20
+NO_ENCODING: Final = "encoding must be left out: CSV files alone have one"
 
 
-def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
+def files(paths: Sequence[str | Path], declared: frozenset[str], encoding: str = UTF_8) -> Engine:
     """Return an engine over CSV or Parquet files; a path may be a pattern such as `data/*.parquet`."""
     found, are_csv = files_of(paths)
-    return _csv(found, declared) if are_csv else _parquet(found)
+    if not are_csv and encoding != UTF_8:
+        raise DataRefused(NO_ENCODING, fix="Leave it out.")
+    return _csv(found, declared, encoding) if are_csv else _parquet(found)
 
 
 def _parquet(paths: Sequence[Path]) -> Engine:
@@ -77,21 +93,22 @@ def _is_coarse(logical: str) -> bool:
     return logical.startswith("Timestamp(") and "milliseconds" in logical
 
 
-def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
+def _csv(paths: Sequence[Path], declared: frozenset[str], encoding: str) -> Engine:
     # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
     # text, a missing field is empty and unquoted.
     before = identities(paths)
-    headers = [csv_header(path) for path in paths]
+    headers = [csv_header(path, encoding) for path in paths]
     delimiter, names = headers[0]
     for path, header in zip(paths, headers, strict=True):
         if header != headers[0]:
             raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
     if not declared <= set(names):  # without a header line these would be the first person's values
         refuse_one_name_twice(names)
-    for path in paths:
-        if not blind(functools.partial(_ends_in_time, path), "looking at the end of a file"):
+    copies = None if encoding == UTF_8 else Copies(paths, encoding)
+    for path, read in zip(paths, copies.paths if copies else paths, strict=True):
+        if not blind(functools.partial(_ends_in_time, read), "looking at the end of a file"):
             raise not_well_formed(path)
-    engine = CsvEngine(embedded(), before, (delimiter, names))
+    engine = CsvEngine(embedded(), before, (delimiter, names), copies)
     # DuckDB reads the first column to count rows, whatever it is
     engine.look_through({0} | {place for place, name in enumerate(names) if name in declared})
     return engine
@@ -251,6 +268,31 @@ class ParquetEngine(_Files):
         return found
 
 
+class Copies:
+    """CSV files in another encoding, copied into UTF-8: in the private folder, as long as this lives."""
+
+    def __init__(self, paths: Sequence[Path], encoding: str) -> None:
+        self.encoding = encoding
+        self.paths: list[Path] = []
+        unwritten = Unread("files in another encoding could not be copied into the folder for temporary files")
+        for path in paths:
+            refusal = not_in_encoding(path, encoding)
+            copied = closed(lambda path=path: _copied(path, encoding), unwritten, {UnicodeError: refusal})  # type: ignore[misc]
+            weakref.finalize(self, copied.unlink, missing_ok=True)
+            self.paths.append(copied)
+
+
+def _copied(path: Path, encoding: str) -> Path:
+    handle, name = tempfile.mkstemp(".csv", dir=private_folder(os.getpid()))
+    try:
+        with text_of_file(path, encoding) as text, open(handle, "w", encoding=UTF_8, newline="") as copy:
+            shutil.copyfileobj(text, copy)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return Path(name)
+
+
 class CsvEngine(_Files):
     """CSV files: every column is text, under the names of the header, which need not be names that SQL can tell.
 
@@ -260,11 +302,17 @@ class CsvEngine(_Files):
     place = "csv"
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, before: Identities, header: tuple[str, list[str]]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        before: Identities,
+        header: tuple[str, list[str]],
+        copies: Copies | None = None,
     ) -> None:
         super().__init__(None, connection, before, [name for name in header[1] if name])
         self._header = header
         self._places = {name: place for place, name in enumerate(header[1]) if name}
+        self._copies = copies
+        self._in_utf8 = dict(zip(before, map(str, copies.paths), strict=True)) if copies else {}
         self._paths: Sequence[str] | None = list(before)  # None: no row is read
         self._legible: set[int] = set()  # the columns that were looked through
 
@@ -288,8 +336,9 @@ class CsvEngine(_Files):
     def _rows(self, paths: Sequence[str]) -> str:
         delimiter, names = self._header
         columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
+        read = [self._in_utf8.get(path, path) for path in paths]
         return (
-            f"read_csv([{', '.join(map(_literal, paths))}], auto_detect=false, delim={quoted(delimiter)}, "
+            f"read_csv([{', '.join(map(_literal, read))}], auto_detect=false, delim={quoted(delimiter)}, "
             f"quote='\"', escape='\"', header=true, columns={{{columns}}}, ignore_errors=false, strict_mode=true, "
             f"max_line_size={_LONGEST_LINE}, buffer_size={2 * _LONGEST_LINE}, parallel=true, nullstr='', "
             f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
@@ -308,7 +357,10 @@ class CsvEngine(_Files):
         return "VARCHAR"
 
     def unchanged(self) -> bool:
-        return super().unchanged() and all(csv_header(Path(path)) == self._header for path in self._before)
+        return super().unchanged() and all(
+            csv_header(Path(path), self._copies.encoding if self._copies else UTF_8) == self._header
+            for path in self._before
+        )
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         cells = {new: f"k{self._places[raw]}" if self._paths is not None else "NULL" for new, raw in columns.items()}

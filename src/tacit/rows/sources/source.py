@@ -34,15 +34,16 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn, Helper
 from tacit.rows.counts.row_choice import Order, WordLayout
 from tacit.rows.files.headers import known_columns
+from tacit.rows.files.written import UTF_8, written
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.buffers import ArrowEngine, PandasEngine
 from tacit.rows.sources.duckdb_engine import DuckDBEngine, ibis_engine
 from tacit.rows.sources.engine import PERSON, Engine, unreadable
-from tacit.rows.sources.file_engines import files
+from tacit.rows.sources.file_engines import NO_ENCODING, files
 from tacit.rows.sources.polars_engine import PolarsEngine
 from tacit.rows.sources.spark_engine import SparkEngine
 
-_KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
+_KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, one of these in a Written, or ItemCounts"
 
 
 def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
@@ -51,22 +52,27 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
     `lists` names the columns that may hold sets of items, `declared` all columns that the domain speaks of.
     """
     # whatever an object does when it is asked what it is, it may quote what it holds
+    told = written(source)
     opened = closed(
-        lambda: _engine_for(source, lists, declared),
+        lambda: _engine_for(told.rows, lists, declared, told.encoding),
         InternalError("asking rows what they are", paid=False),
         {Exception: DataRefused(f"rows must be {_KINDS}")},
     )
-    return blind(opened, "opening rows")
+    engine = blind(opened, "opening rows")
+    engine.written = replace(told, rows=None)
+    return engine
 
 
-def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Callable[[], Engine]:
+def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str], encoding: str) -> Callable[[], Engine]:
     """Return what makes the engine: only a class that is none of these is asked for here, and that is said."""
     if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
         listed = source if isinstance(source, list | tuple) else [source]
         if not all(isinstance(path, str | Path) for path in listed):
             raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
         paths = [str(path) for path in listed]
-        return lambda: files(paths, declared)
+        return lambda: files(paths, declared, encoding)
+    if encoding != UTF_8:
+        raise DataRefused(NO_ENCODING, fix="Leave it out.")
     source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
     module, name = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, pd.DataFrame):
@@ -95,7 +101,7 @@ class NamedColumns:
     def __init__(self, engine: Engine, declared: frozenset[str]) -> None:
         unlisted = Unread("the columns of the source could not be listed")
         self._names = closed(engine.names, unlisted)
-        self._schema = closed(engine.schema, unlisted)
+        self._schema = closed(engine.columns, unlisted)
         self._declared = declared
         self._engine = engine
         self._is_file = engine.is_file

@@ -16,6 +16,7 @@ from tacit.rows.cells.number_cells import DAY_SECONDS, FORMS, SECONDS, SHIFT, ST
 from tacit.rows.cells.readings import NUMBER, DataColumn, Dialect
 from tacit.rows.counts.batches import Batch, Piece, joined
 from tacit.rows.files.identity import identity
+from tacit.rows.files.written import DateForm
 from tacit.rows.guard import closed
 from tacit.rows.sources.buffers import plain_cells
 from tacit.rows.sources.engine import (
@@ -81,6 +82,21 @@ class _SparkDialect(Dialect):
         spelled = text.rlike(NUMBER.removesuffix("$") + r"\z")
         number = functions.when(lower == "true", 1.0).when(lower == "false", 0.0)
         return number.when(spelled, functions.trim(text).try_cast("double"))
+
+    def swapped(self, text: Any) -> Any:
+        from pyspark.sql import functions
+
+        return functions.translate(text, ".,", ",.")
+
+    def iso(self, text: Any, form: DateForm) -> Any:
+        from pyspark.sql import functions as f
+
+        # in Java, $ would also match before a line break at the end
+        year, month, day, rest = (
+            f.regexp_extract(text, rf"^{form.pattern}\z", group) for group in (form.year, form.month, form.day, 4)
+        )
+        written = f.concat(year, f.lit("-"), f.lpad(month, 2, "0"), f.lit("-"), f.lpad(day, 2, "0"), rest)
+        return f.when(text.rlike(rf"^{form.pattern}\z"), written).otherwise(text)
 
     def date(self, name: str, kind: Any, precision: str) -> Any:
         return _spark_date(name, kind, precision)
