@@ -111,6 +111,16 @@ def test_items_one_per_row_need_a_person() -> None:
     assert sentence(long, two, person="who") == "only one set of items can have one row per item. Use columns of lists."
 
 
+def test_items_are_of_one_type_whatever_a_batch_holds(tmp_path: Path) -> None:
+    paths = []
+    for number, cells in enumerate([[[]], [["z"], None], [["b", "a"], ["c"]] * 40]):
+        table = pa.table({"item": pa.array(cells, pa.list_(pa.string())), "who": range(len(cells))})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        paths.append(tmp_path / f"{number}.parquet")
+    rows = open_rows(paths, Domain({"item": Items(["a", "b", "c"])}), person="who")
+    assert rows.item_counts("item").tolist() == [40, 40, 40]
+
+
 def test_what_is_no_table_is_refused_by_its_type_alone() -> None:
     assert sentence({"age": [1]}).startswith(
         "rows must be a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table"

@@ -369,14 +369,13 @@ class _Check:
     def _person(self, raw: str, per_person: int | None) -> PersonCheck:
         reading = self._schema[raw].reading
         names, fits = self._fitting() if per_person is not None else ([], None)
-        frame = self._frame(names, person=raw)
         whose = ~nw.col(PERSON).is_null()
         if reading == "real":
             whose = whose & ~nw.col(PERSON).cast(nw.Float64).is_nan()
-        total = self._sums(frame, {"rows": None, "whose": whose})
+        total = self._sums(self._frame(names, person=raw), {"rows": None, "whose": whose})
         # rows of one person are chosen among those that the domain keeps
         kept = _ONE if fits is None else nw.when(fits).then(_ONE).otherwise(nw.lit(0, nw.Int64))
-        owned = frame.filter(whose).select(PERSON, kept.alias("kept"))
+        owned = self._frame(names, person=raw).filter(whose).select(PERSON, kept.alias("kept"))
         people = owned.group_by(PERSON).agg(nw.len().alias("n"), nw.col("kept").sum().alias("kept"))
         surplus = nw.col("kept") - (per_person or 1)
         sums = (

@@ -60,8 +60,9 @@ def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
     kind = cells.type
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         return plain_cells(cells.cast(kind.value_type), role)
-    compared, happened = role in (PERSON, ORDER), role in (*EVENTS, NAMES)
-    is_time = pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (pa.types.is_duration(kind) and compared)
+    spans = pa.types.is_duration(kind)
+    compared, happened = role in (PERSON, ORDER), role in (*EVENTS, NAMES) or (role == PERSON and not spans)
+    is_time = pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (spans and compared)
     if role == NAMES and pa.types.is_time(kind):
         return cells.cast(pa.string())
     if is_time and (not happened or (role == NAMES and pa.types.is_date64(kind))):
