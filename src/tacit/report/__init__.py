@@ -8,7 +8,9 @@ In reading order:
     charts        charts of releases, audits and monitors
     text          tables for the terminal
     csv_tables    released numbers as files for colleagues
-    html          the report that a privacy officer shows to a lawyer
+    page          what every page has in common
+    shown_tables  the tables of a report
+    html          the report that a privacy officer shows to a lawyer and a board
     draft_folder  the folder that results are written to before it gets its name
     job_folder    the results of a job as one folder, complete or not there
     table_folder  a published table in such a folder

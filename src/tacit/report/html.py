@@ -1,37 +1,29 @@
-"""The report as one HTML file that needs no network: what a privacy officer shows to a lawyer.
+"""The report as one HTML file that needs no network: what a privacy officer shows to a lawyer and a board.
 
-Everything in it is public: the policy, the plans and the released values. Every text that a user wrote is escaped by
-the template; charts are taken apart and put together again from a list of allowed elements, so that no name or
-category can become markup; and the page forbids scripts and fetches of any kind to itself.
+Everything in it is public: the policy, the plans and the released values. What it looks like is in `report/page.py`
+and the templates beside it.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cache
-from importlib import resources
 from typing import Any, Final
 from urllib.parse import quote
-from xml.etree import ElementTree
 
-import numpy as np
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from tacit.amounts import error_text, rough, shown, shown_with_decimal
-from tacit.arrays import Ints
 from tacit.plan.choose import Explanation
-from tacit.policy.describe import Section, description
+from tacit.policy.describe import Section, description, protections
 from tacit.policy.policy import Policy
 from tacit.release.results.record import ReleaseRecord
-from tacit.release.results.value_files import number_texts, planned_file_name
-from tacit.report.charts.chart_parts import BLUE, LINE
+from tacit.release.results.value_files import planned_file_name
+from tacit.report.charts.chart_parts import say
 from tacit.report.charts.release_charts import (
     chart,
     chart_svg,
@@ -41,16 +33,11 @@ from tacit.report.charts.release_charts import (
     parts,
     question,
 )
+from tacit.report.page import inline, page, with_code
+from tacit.report.shown_tables import shown_tables
 
-ROWS_SHOWN: Final = 50
 FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table
-ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody opens them
-_ELEMENTS: Final = frozenset(
-    ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
-)
-_HEADINGS: Final = {"value": "Estimate", "lower": "From", "upper": "To"}  # others have their own name
-_IN_BACKTICKS: Final = re.compile("`([^`]+)`")
-_OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
+ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody opens them, and not on paper
 
 
 @dataclass(frozen=True)
@@ -90,15 +77,13 @@ def html_report(
         tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
         learned: What applications could have learned by now, and their limits, sentence by sentence.
     """
-    from tacit import __version__
-
     given = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
     explained = {name: given[name].after(record.done) for name, record in records.items()}
     releases, so_far = [], Fraction(0)
     for number, (name, record) in enumerate(records.items(), start=1):
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
-        shown_chart = _inline(svg, f"chart-{number}")
+        shown_chart = inline(svg, f"chart-{number}")
         files = (tables or {}).get(name) or [planned_file_name(name, record.plan)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
@@ -106,11 +91,9 @@ def html_report(
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
     owners = next((record.plan.policy for record in records.values()), policy)  # a job may name the person
-    return _template().render(
-        version=__version__,
-        fold=ROWS_UNFOLDED,
-        ink=LINE,
-        blue=BLUE,
+    is_compared = any(explanation.plain_rmse != explanation.plan.rmse for explanation in explained.values())
+    return page(
+        "report.html.j2",
         job_name=job_name,
         policy_name=policy.name,
         policy_text=policy.to_yaml(),
@@ -118,6 +101,7 @@ def html_report(
         analyst=analyst,
         made=_date(max((str(each["made"]) for each in certificates), default="")),
         protects=protects,
+        secret=[with_code(line) for line in protections(policy)],
         one_row_each=no_person and not certificates,  # otherwise they say so themselves
         is_replayed=any(record.promise is not None and record.promise.replayed for record in records.values()),
         no_ledger=any(each.get("ledger") is None for each in certificates),
@@ -128,20 +112,13 @@ def html_report(
         description=_blocks(description(policy)),
         releases=releases,
         is_measured=any(record.done is not record.plan for record in records.values()),
-        comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
+        comparison=inline(chart_svg(comparison_chart(explained)), "comparison") if is_compared else "",
         comparison_text=_comparison_text(explained),
         kept=owners.scope_in_words,
         counted=None if owners.person is None else f"Of each person ({owners.person}) {owners.rows_in_words}.",
         plain_form=policy.plain_form,
         learned=learned,
     )
-
-
-@cache
-def _template() -> Template:
-    # a name that the template misspells is an error, not an empty place in a report
-    rules = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return rules.from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
 
 
 def _release(
@@ -156,11 +133,7 @@ def _release(
     plan = record.done
     domain = plan.policy.domain
     unit = plan.query.error_unit(domain)
-    labels, numbers = record.labels(), record.numbers()
-    order = record.reading_order()
-    shows = order[:ROWS_SHOWN].tolist()
-    columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
-    columns[0] = [text or record.no_number for text in columns[0]]
+    tables = shown_tables(record)
     moving = [reason for reason in plan.step.why if reason not in plan.step.unmoved_reasons]
     first, *others = [part.step.unmoved_reasons for part in plan.parts]
     still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
@@ -194,13 +167,10 @@ def _release(
         "fitting": _fitting(record),
         "chart": drawn,
         "chart_text": chart_text(record),
-        "labels": list(labels),
-        "numbers": [_HEADINGS.get(name, name.capitalize()) for name in numbers],
-        "rows": [
-            {"labels": ["" if label[place] is None else str(label[place]) for label in labels.values()], "numbers": row}
-            for place, row in zip(shows, zip(*columns, strict=True), strict=True)
-        ],
-        "which_rows": _which_rows(record, order),
+        "said": say(plan.query, record),
+        "tables": tables,
+        "folds": sum(len(shown.rows) for shown in tables) > ROWS_UNFOLDED,
+        "is_whole": any(shown.adds_up for shown in tables),
         "predictions": [*dict.fromkeys([*plan.predictions(), *record.certificate.get("terms", ())])],  # each once
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
@@ -213,20 +183,6 @@ def _in_units(unit: str, of_values: str) -> str:
     if unit == "people":
         return unit
     return f"(in units of {unit})" if unit == of_values else f"({unit})"
-
-
-def _which_rows(record: ReleaseRecord, order: Ints) -> str:
-    """Say which rows a table shows, and what their intervals mean."""
-    rows = len(record.values)
-    first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
-    what = record.plan.query.listed_words(record.plan.policy.domain)
-    which = f"All {what}{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} {what}{first}."
-    if "lower" not in record.numbers():
-        return which
-    return (
-        f"{which} Each interval contains the true answer, {record.plan.about}, with a probability of at least 95%, "
-        "taken one at a time."
-    )
 
 
 def _still(still: int, moving: int) -> str:
@@ -249,39 +205,15 @@ def _fitting(record: ReleaseRecord) -> str:
 def _blocks(sections: Sequence[Section]) -> list[_Block]:
     """Return the description of a policy with its code set as code; what has no points is a paragraph."""
     return [
-        _Block(section.heading, points=[*map(_with_code, section.points)], warns=section.warns)
+        _Block(section.heading, points=[*map(with_code, section.points)], warns=section.warns)
         if section.points
-        else _Block(paragraphs=[_with_code(section.heading)])
+        else _Block(paragraphs=[with_code(section.heading)])
         for section in sections
     ]
 
 
-def _with_code(text: str) -> Markup:
-    """Escape a text first, then set what stands in backticks as code."""
-    return Markup(_IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this line
-
-
 def _date(made: str) -> str:
     return f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M} UTC" if made else ""
-
-
-def _inline(svg: str, prefix: str) -> Markup:
-    """Return a chart as elements of the page: only drawing elements, and ids that no other chart has."""
-    top = ElementTree.fromstring(svg)  # noqa: S314 - our own renderer's output, taken apart to be checked
-    if len(top) and top[0].tag.endswith("rect") and top[0].get("fill") == "white":
-        top.remove(top[0])  # the paper: here the page is the paper, light or dark
-    for element in top.iter():
-        element.tag = element.tag.rpartition("}")[2]
-        if element.tag not in _ELEMENTS:
-            raise ValueError(f"a chart must not have the element {element.tag}")
-        for key, value in list(element.attrib.items()):
-            if key.startswith("on") or key.endswith("href") or key.startswith("{"):
-                del element.attrib[key]
-            elif key == "id":
-                element.set(key, f"{prefix}-{value}")
-            else:
-                element.set(key, _OWN_REFERENCE.sub(rf"url(#{prefix}-\1)", value))
-    return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704 - escaped by the serializer
 
 
 def _comparison_text(explained: Mapping[str, Explanation]) -> str:

@@ -78,7 +78,7 @@ def test_intervals_of_sums_hold(name: str, options: dict[str, bool]) -> None:
         for _ in range(releases):
             record = session.release(plan)
             assert isinstance(record, LinearRecord)
-            values, lower, upper = record.sums(0, np.indices((3, 3))[1].ravel())
+            values, lower, upper, _ = record.sums(0, np.indices((3, 3))[1].ravel())
             assert (lower <= values).all()
             assert (values <= upper).all()
             held += (lower <= true + 1e-9) & (true - 1e-9 <= upper)
@@ -87,5 +87,6 @@ def test_intervals_of_sums_hold(name: str, options: dict[str, bool]) -> None:
 
 def test_a_sum_that_no_secret_changes_is_exact_and_whole() -> None:
     record = tc.Session(POLICIES["illness"], ROWS, budget=1).release(QUERY, 1)
-    values, lower, upper = record.sums(0, np.indices((3, 3))[0].ravel())
+    values, lower, upper, exact = record.sums(0, np.indices((3, 3))[0].ravel())
+    assert exact.all()
     assert values.tolist() == lower.tolist() == upper.tolist() == [40, 40, 20]

@@ -11,13 +11,15 @@ from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import tacit as tc
 from tacit.policy.describe import Section
 from tacit.report.charts.release_charts import chart, chart_text
-from tacit.report.html import ROWS_SHOWN, _blocks, html_report
+from tacit.report.html import _blocks, html_report
+from tacit.report.shown_tables import MOST_ACROSS, ROWS_SHOWN, whole_numbers
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
 
@@ -256,19 +258,21 @@ def test_the_budget_adds_up(parsed: _Page) -> None:
     assert "3.50 times as likely" in text  # e to the 1.25 is 3.4903, rounded up
 
 
-def test_results_come_first_and_the_promise_after_them(page: str) -> None:
-    places = [page.index(f'<h2 id="{part}">') for part in ("overview", "releases", "comparison", "promise", "budget")]
+def test_the_promise_comes_first_in_two_sentences_and_then_the_results(page: str) -> None:
+    promise = re.sub(r"<[^>]+>", "", page[page.index('<div class="promise">') : page.index("Secret are:")])
+    assert promise.count(". ") == 2  # after "What is promised", and between two sentences
+    assert "at most 3.50 times as likely" in promise
+    places = [page.index('<div class="promise">')]
+    places += [page.index(f'<h2 id="{part}">') for part in ("overview", "releases", "promise", "budget")]
     assert places == sorted(places)
-    assert page.index('href="#promise"') < places[0]
     for article in re.findall(r"<article.*?</article>", page, re.DOTALL):
-        assert article.index("<svg") < article.index("<table") < article.index('<dl class="facts">')
+        assert article.index("<svg") < article.index('<dl class="facts">')
 
 
 def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
     kept = "of the rows that the domain keeps, with the values it gives them"
     assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")
-    assert f"Exact: {kept}" in page
-    assert f"Each interval contains the true answer, {kept}, with" in article(page, "ages")
+    assert f"Answers, intervals and what is called exact are {kept}" in page
     assert f"exact, {kept}" not in article(page, "ages")
 
 
@@ -281,7 +285,7 @@ def test_what_is_not_promised_is_said(parsed: _Page) -> None:
 
 def test_charts_have_a_text_alternative_and_ids_of_their_own(page: str, parsed: _Page) -> None:
     images = [attributes for _, attributes in parsed.elements if attributes.get("role") == "img"]
-    assert len(images) == 6  # five releases and the comparison
+    assert len(images) == 6  # five releases, and the comparison
     assert all(len(image["aria-label"]) > 30 for image in images)
     assert page.count("<svg") == 6
     ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
@@ -294,10 +298,10 @@ def test_long_tables_are_cut_and_the_file_is_linked(
     made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]], page: str
 ) -> None:
     policy, records, explanations = made
-    assert f"The first {ROWS_SHOWN} of 100 answers." in page
+    assert f"The first {ROWS_SHOWN} of 100 numbers." in page
     assert 'href="ages.csv"' in page
     assert 'href="up%20to.csv"' in page
-    rows = re.findall(r"<tr><td>\d+</td>", page)
+    rows = re.findall(r'<tr><td data-name="age[^"]*">\d+</td>', page)
     assert len(rows) == 2 * ROWS_SHOWN
     alone = html_report("job", policy, records, explanations, csv_links=False)
     assert ".csv" not in alone
@@ -327,16 +331,65 @@ def test_explanations_may_be_given_by_name(
         html_report("job", policy, records, explanations[:1])
 
 
-def test_the_table_has_the_very_numbers_of_the_csv_file(
+def cells(page: str, name: str) -> list[list[str]]:
+    """Return the texts of the rows of the tables of a release."""
+    (found,) = re.findall(rf"<h3 id=\"release-\d+\">{name}</h3>(.*?)<summary>Certificate", page, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", found)
+    return [[html.unescape(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)] for row in rows]
+
+
+def number(text: str) -> int:
+    return int(re.sub("<small>.*", "", text).replace(",", ""))
+
+
+def test_the_table_has_the_numbers_of_the_csv_file_and_counts_as_whole_numbers(
     made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]], page: str, tmp_path: Path
 ) -> None:
     _, records, _ = made
-    for name in ("ages", "up to", "sexes", "old"):
-        records[name].write_csv(tmp_path / "values.csv")
-        written = pd.read_csv(tmp_path / "values.csv")[["value", "lower", "upper"]].head(ROWS_SHOWN)
-        (found,) = re.findall(rf"<h3 id=\"release-\d+\">{name}</h3>(.*?)<summary>Certificate", page, re.DOTALL)
-        cells = [float(cell.replace(",", "")) for cell in re.findall(r'<td class="number">([^<]*)</td>', found)]
-        assert cells == written.to_numpy().ravel().tolist()
+    records["up to"].write_csv(tmp_path / "values.csv")
+    written = pd.read_csv(tmp_path / "values.csv")[["value", "lower", "upper"]].head(ROWS_SHOWN)
+    shown = [[float(cell.replace(",", "")) for cell in row[1:]] for row in cells(page, "up to")[1:]]
+    assert shown == written.to_numpy().tolist()
+    lower, upper = records["ages"].interval()
+    for at, (_, text, ends) in enumerate(cells(page, "ages")[1:]):
+        low, high = (number(end) for end in ends.split(" to "))
+        assert low <= min(lower[at] + 1e-6, number(text)) <= max(upper[at] - 1e-6, number(text)) <= high
+        assert abs(number(text) - records["ages"].values[at]) < 1
+    assert cells(page, "sexes")[1:] == [["f", "2", "exact"], ["m", "1", "exact"], ["Sum", "3", "exact"]]
+    assert "<table" not in re.findall(r"<h3 id=\"release-\d+\">old</h3>(.*?)<summary>Certificate", page, re.DOTALL)[0]
+
+
+def test_two_attributes_are_a_cross_table_with_sums_that_add_up_and_have_their_own_intervals() -> None:
+    rows = pd.concat([ROWS] * 50, ignore_index=True)
+    policy = tc.Policy(DOMAIN, tc.secrets.attributes("grade"))
+    page = reported(policy, rows, tc.histogram("sex", "grade"), nonnegative=True)
+    heads, *body = cells(page, "it")
+    assert heads == ["grade by sex", "f", "m", "Sum"]
+    assert [row[0] for row in body] == ["a", "b", "c", "Sum"]
+    table = np.array([[number(text) for text in row[1:]] for row in body])
+    assert (table[:, :2].sum(axis=1) == table[:, 2]).all()
+    assert (table[:3].sum(axis=0) == table[3]).all()
+    # how many of each sex there are is no secret; how many have a grade is
+    assert [re.sub(".*<small>|</small>", "", text) for text in body[3][1:]] == ["exact"] * 3
+    assert table[3].tolist() == [50, 50, 100]
+    for row in body[:3]:
+        low, high = (number(end) for end in re.sub(".*<small>|</small>", "", row[3]).split(" to "))
+        assert low <= number(row[3]) <= high
+    assert "taken one at a time" in article(page, "it")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_numbers_are_next_to_the_estimates_and_so_are_their_sums(seed: int) -> None:
+    drawn = np.random.default_rng(seed)
+    for shape in [(7,), (1, 1), (2, 3), (30, MOST_ACROSS)]:
+        estimates = np.where(drawn.random(shape) < 0.3, drawn.integers(-3, 9, shape), drawn.normal(0, 9, shape))
+        whole = whole_numbers(estimates)
+        sums = [(whole, estimates), (whole.sum(), estimates.sum())]
+        sums += [(whole.sum(axis=axis), estimates.sum(axis=axis)) for axis in range(len(shape))]
+        for shown, wanted in sums:
+            assert (np.floor(wanted - 1e-6) <= shown).all()
+            assert (shown <= np.ceil(wanted + 1e-6)).all()
+        assert abs(whole.sum() - estimates.sum()) <= 0.5 + 1e-6
 
 
 def test_no_text_of_an_interval_is_narrower_than_the_interval(
@@ -368,7 +421,7 @@ def test_a_cost_that_is_no_decimal_has_one_beside() -> None:
     explained = session.explain(tc.count("a < 5"), epsilon="35/114", show=False)
     record = session.release(explained.plan)
     text = html_report("job", policy, {"young": record}, [explained], budget=Fraction(35, 57))
-    assert "for epsilon 35/114 (about 0.307)." in text
+    assert "Mechanism, for epsilon 35/114 (about 0.307)" in text
     said = re.sub(r"exp\(35/114\)|&#34;35/114&#34;", "", text)  # certificates are exact
     assert "35/114" not in said.replace("35/114 (about 0.307)", "")
     assert "epsilon 35/114 (about 0.307)." in " ".join(chart(record).to_dict()["title"]["subtitle"])

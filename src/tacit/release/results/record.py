@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import shown
-from tacit.arrays import Floats, Ints
+from tacit.arrays import Bools, Floats, Ints
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.error_laws import AnySpread
@@ -228,8 +228,8 @@ class LinearRecord(NumbersRecord):
             np.clip(end, self._floor, self._ceiling, out=end)
         return lower, upper
 
-    def sums(self, table: int, which: Ints, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-        """Return sums of the cells of one of the tables with the ends of their intervals, NaN where none are known.
+    def sums(self, table: int, which: Ints, level: float = 0.95) -> tuple[Floats, Floats, Floats, Bools]:
+        """Return sums of cells of one of the tables, the ends of their intervals (NaN: not known), and which are exact.
 
         `which` has for each cell the number of the sum that it goes to.
         """
@@ -242,14 +242,14 @@ class LinearRecord(NumbersRecord):
         centre: Floats = np.bincount(which, self._centre[cells], many).astype(np.float64)
         spread = spread_of_sums(self.plan, table, which)
         if spread is None:
-            return values, np.full(many, np.nan), np.full(many, np.nan)
+            return values, np.full(many, np.nan), np.full(many, np.nan), np.zeros(many, np.bool_)
         exact = spread.exact()  # whole numbers, which sums of estimates may miss by a rounding
         values, centre = (np.where(exact, np.rint(each / self._unit) * self._unit, each) for each in (values, centre))
         low, high = spread.bounds(level)
         lower, upper = centre - high * self._unit, centre - low * self._unit
         if self.plan.query.counts_people:
             lower = np.maximum(lower, 0.0)
-        return values, np.minimum(lower, values), np.maximum(upper, values)
+        return values, np.minimum(lower, values), np.maximum(upper, values), exact
 
 
 def check_level(level: float) -> None:

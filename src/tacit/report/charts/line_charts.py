@@ -11,7 +11,7 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
-from tacit.arrays import Floats, Ints
+from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import printable
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
@@ -41,7 +41,7 @@ FEWEST_IN_ORDER: Final = 3  # values that make an axis
 MOST_DOTS: Final = 200
 LINES: Final = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals of a level
-Sums = Callable[[Ints, float], tuple[Floats, Floats, Floats]]  # of cells with the same number, and their ends
+Sums = Callable[[Ints, float], tuple[Floats, Floats, Floats, Bools]]  # of cells with the same number, and their ends
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class HistogramPart:
         unknown = np.full(len(sums), np.nan)
 
         def interval(level: float) -> tuple[Floats, Floats]:
-            return (unknown, unknown) if self.sums is None else self.sums(which, level)[1:]
+            return (unknown, unknown) if self.sums is None else self.sums(which, level)[1:3]
 
         return replace(self, names=tuple(self.names[at] for at in kept), values=sums, interval=interval, sums=None)
 
