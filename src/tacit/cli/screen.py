@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 
-LEFT_OUT = ("policy", "question", "answers", "times better", "remains", "plain DP")  # first what is said elsewhere, too
+# first what is said elsewhere, too
+LEFT_OUT = ("policy", "question", "answers", "times better", "remains", "plain DP", "95% within")
 LEAST_TEXT = 12  # columns in which a text can still be read
 WIDTH_OF_A_PIPE = 120  # a file or a pipe has no width of its own, and 80 columns would cut our tables
 

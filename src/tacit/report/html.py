@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -19,6 +20,7 @@ from markupsafe import Markup
 
 from tacit.amounts import error_text, rough, shown, shown_with_decimal
 from tacit.plan.choose import Explanation
+from tacit.plan.plans.plan import Plan
 from tacit.policy.describe import Section, description, protections
 from tacit.policy.policy import Policy
 from tacit.release.results.record import ReleaseRecord
@@ -150,6 +152,7 @@ def _release(
         "so_far": shown_with_decimal(so_far),
         "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
         "error": error_text(plan.rmse),
+        "within": _within(plan),
         "is_exact": plan.rmse == 0,
         "plain_error": "" if explanation.plain_rmse is None else error_text(explanation.plain_rmse),
         "plain_refused": explanation.plain_refused,
@@ -171,11 +174,21 @@ def _release(
         "tables": tables,
         "folds": sum(len(shown.rows) for shown in tables) > ROWS_UNFOLDED,
         "is_whole": any(shown.adds_up for shown in tables),
-        "predictions": [*dict.fromkeys([*plan.predictions(), *record.certificate.get("terms", ())])],  # each once
+        "predictions": _once(plan.cautions, plan.predictions(), record.certificate.get("terms", ())),
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),
     }
+
+
+def _once(*sentences: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(chain.from_iterable(sentences)))
+
+
+def _within(plan: Plan) -> str:
+    """Return how far off an answer may be, with 95%; nothing where it is exact, or not known before the release."""
+    within = plan.half_width()
+    return error_text(within) if within else ""
 
 
 def _in_units(unit: str, of_values: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
@@ -20,12 +20,15 @@ if TYPE_CHECKING:  # a table of plans needs no ledger and no release
     from tacit.release.results.record import ReleaseRecord
 
 
+WITHIN: Final = "95% within"
+
+
 def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Table:
     """Return what each release would cost, how wrong it would be, and what would remain after it."""
     names = list(explanations) if isinstance(explanations, Mapping) else None
     listed = list(explanations.values() if isinstance(explanations, Mapping) else explanations)
     texts = ["question"] if names is None else ["release", "question"]
-    numbers = ("answers", "epsilon", "expected error", "plain DP", "times better", "remains")
+    numbers = ("answers", "epsilon", "expected error", WITHIN, "plain DP", "times better", "remains")
     table = _table("What it would cost, and how wrong it would be", texts, numbers)
     for at, explained in enumerate(listed):
         fits = explained.remaining is None or explained.remaining >= 0
@@ -35,6 +38,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text(f"{explained.plan.answers:,}"),
             Text(shown(explained.plan.epsilon)),
             Text(_error(explained.plan.rmse)),
+            Text(_within(explained.plan)),
             Text(_error(explained.plain_rmse)),
             Text(_times(explained.gain)),
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
@@ -156,12 +160,19 @@ def _fit_columns(table: Table, plans: Sequence[Plan] = (), notes: Sequence[str] 
         for plan in plans
         if plan.query.error_of != Query.error_of
     )
+    notes += dict.fromkeys(caution for plan in plans for caution in plan.cautions)
     table.caption = "\n".join(notes) or None
     return table
 
 
 def _error(rmse: float | None) -> str:
     return "none" if rmse is None else error_text(rmse)
+
+
+def _within(plan: Plan) -> str:
+    """Return how far off an answer may be, with 95%; a dash where that is not known before the release."""
+    within = plan.half_width()
+    return "–" if within is None else error_text(within)
 
 
 def _times(gain: float) -> str:

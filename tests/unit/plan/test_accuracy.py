@@ -11,6 +11,7 @@ import pytest
 import tacit as tc
 from tacit.plan.accuracy import Accuracy, plan_reaching
 from tacit.plan.choose import choose
+from tacit.report.text import plan_table
 
 DOMAIN = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag(), "bought": tc.Items(6, at_most=2)})
 POLICY = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.values({"bought": [1], "ill": [True]}))
@@ -166,3 +167,41 @@ def test_a_jump_is_hit_as_closely_as_it_can_be():
     found = plan_reaching(Wanted(Fraction(20)), at).epsilon
     assert Fraction("0.7371") <= found <= Fraction("0.7371") / Fraction("0.99")
     assert len(plans) < 20
+
+
+@pytest.mark.parametrize("question", [tc.mean("age"), tc.mean("age", by="ill"), tc.variance("age"), tc.median("age")])
+def test_half_widths_of_what_is_derived_are_those_of_a_release_about_as_many_people(question):
+    people = pd.DataFrame({"age": [*range(10)] * 200, "ill": np.repeat([True, False], 1000), "bought": [[]] * 2000})
+    policy = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.attributes("ill"), known=[tc.known.size(2000)])
+    session = tc.Session(policy, people, budget=1000)
+    plan = session.plan(question, 1)
+    lower, upper = session.release(plan).interval()
+    assert plan.half_width() == pytest.approx((upper - lower).max() / 2, rel=0.1, abs=0.5)
+    assert 0.9 * plan.half_width() <= session.plan(question, within=plan.half_width()).half_width() <= plan.half_width()
+
+
+def test_plans_say_how_far_off_an_answer_may_be():
+    plan = choose(tc.count("age < 5"), POLICY, 1)
+    assert repr(plan) == "<plan of count(age < 5), epsilon 1, expected error 1.36, with 95% within 3>"
+    assert str(plan).endswith("(root mean square): 1.357, with 95% within 3")
+    assert plan.document()["half_width_95"] == 3.0
+    exact = choose(tc.count("age < 5"), tc.Policy(DOMAIN, tc.secrets.attributes("ill")), 1)
+    assert "95%" not in str(exact)
+
+
+@pytest.mark.parametrize(
+    ("question", "epsilon", "said"),
+    [
+        (tc.count("age < 5"), 50, "epsilon 50 protects next to nothing: what is released may be 5e+21 times as likely"),
+        (tc.count("age < 5"), 1000, "may be more than 1e+300 times as likely under one secret as under another"),
+        (tc.histogram("age"), "1/1000", "is as large as an answer can be, 100: the answers will tell next to nothing"),
+        (tc.mean("age"), "1/1000", "The expected error, 9, is as large as an answer can be, 9: the answers will tell"),
+    ],
+)
+def test_a_silly_epsilon_is_told_and_not_refused(question, epsilon, said):
+    policy = tc.Policy(DOMAIN, tc.secrets.within(2, "age"), known=[tc.known.size(100)])
+    plan = choose(question, policy, epsilon)
+    assert said in " ".join(plan.cautions)
+    assert f"  note: {plan.cautions[0]}" in str(plan)
+    assert said in str(plan_table([tc.explain(plan)]).caption)
+    assert choose(question, policy, 1).cautions == []

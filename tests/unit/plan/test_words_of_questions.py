@@ -120,7 +120,7 @@ def test_what_plain_privacy_cannot_answer_is_explained_without_it():
     with pytest.raises(tc.PlanError, match="needs noise of scale"):
         _ = said.plain
     table = plan_table({"it": said})
-    assert [str(cell) for cell in table.columns[5].cells] == ["none"]
+    assert [str(cell) for cell in table.columns[6].cells] == ["none"]
     assert str(table.caption).startswith("plain DP none: it needs noise of scale 1e+20, above the largest")
     drawn = comparison_chart({"it": said}).to_dict()
     assert "has no answer" in " ".join(drawn["title"]["subtitle"])

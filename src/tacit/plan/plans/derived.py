@@ -6,6 +6,7 @@ post-processing. The costs of all parts add up to epsilon.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +14,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
+import numpy as np
+
 from tacit.amounts import shown
 from tacit.arrays import Bools, Floats
-from tacit.plan.measure.measured import Measured
-from tacit.plan.plans.plan import Plan
+from tacit.plan.measure.measured import CellSums, Measured
+from tacit.plan.plans.plan import LEVEL, MOST_SPREAD, Plan
 from tacit.plan.question import PlanningFault, Query
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
@@ -46,6 +49,46 @@ class Released(Protocol):
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the ends of intervals that contain each true answer with this probability."""
+
+
+@dataclass
+class Typical:
+    """What the release of a part would be without noise if so many people were in each group, evenly over the range."""
+
+    plan: LinearPlan
+    name: str  # of the attribute whose range it is
+    people: float
+
+    @cached_property
+    def values(self) -> Floats:
+        """The answers: those of one person at each place of the range, scaled to so many people."""
+        query, domain = self.plan.query, self.plan.policy.domain
+        attribute: Any = domain[self.name]
+        places = attribute.size
+        numbers = places * (attribute.number(0) + attribute.number(places - 1)) // 2
+        tallied = []
+        for tally in query.tallies(self.plan.policy):
+            cells = math.prod(domain[name].size for name in tally.attributes if name != self.name)
+            if isinstance(tally, CellSums):
+                each = numbers
+            elif self.name in tally.attributes:
+                cells, each = cells * places, 1
+            else:
+                each = places
+            tallied.append(np.full(cells, each, dtype=object))
+        answers = query.answers(tallied, domain).astype(np.float64)
+        return np.asarray(answers * (self.people / places * float(query.unit(domain))))
+
+    @property
+    def exact(self) -> Bools:
+        """Which of them will have no noise."""
+        return self.plan.spread.exact()
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of their intervals."""
+        unit = float(self.plan.query.unit(self.plan.policy.domain))
+        low, high = self.plan.spread.bounds(level)
+        return self.values - high * unit, self.values - low * unit
 
 
 def range_of(attribute: Any) -> tuple[float, float]:
@@ -204,6 +247,23 @@ class DerivedPlan(Plan):
             return 0.0
         low, high = self.query.range(self.policy.domain)
         return min(self.query.expected_error(self.parts, self.people), high - low)
+
+    @property
+    def largest_answer(self) -> float:
+        """How far apart two answers can be."""
+        low, high = self.query.range(self.policy.domain)
+        return high - low
+
+    def half_width(self, level: float = LEVEL) -> float | None:
+        """Return that of answers about as many people as the error is for, spread evenly over the range."""
+        if not self.has_error:
+            return 0.0
+        if any(part.answers > MOST_SPREAD for part in self.parts):
+            return None
+        query: Any = self.query  # about one attribute: clusters say nothing
+        domain, parts = self.policy.domain, [Typical(part, query.name, self.people) for part in self.parts]
+        values, (lower, upper) = query.values(parts, domain), query.ends(parts, domain, level)
+        return float(max((upper - values).max(), (values - lower).max()))
 
     @property
     def drawing(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from tacit.noise.sum_bounds import Term
 from tacit.plan.calibrate import noise_for
 from tacit.plan.error_laws import AnySpread, Spread, expected_variance, groups_used, read_only, spread_of
 from tacit.plan.measure.measured import LineEntries, Measured, Responding, Strategy
-from tacit.plan.plans.plan import LEVEL, Plan, noise_name
+from tacit.plan.plans.plan import LEVEL, MOST_SPREAD, Plan, noise_name
 from tacit.plan.question import Linear, PlanningFault
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import measured_step
@@ -158,6 +158,11 @@ class LinearPlan(Plan):
         return self.spread.half_width(level) * float(self.query.unit(self.policy.domain))
 
     @property
+    def largest_answer(self) -> float | None:
+        people = self.policy.known_people
+        return float(people) if people is not None and self.query.counts_people else None
+
+    @property
     def mechanism(self) -> str:
         if self.sides is not None and self.noise is not None and all(self.noise.reaches):
             return "geometric noise on the sides that each answer needs"
@@ -216,7 +221,6 @@ class LinearPlan(Plan):
 
 
 _AS_GOOD: Final = 0.998
-MOST_SPREAD: Final = 1_000_000  # answers whose laws are worked out before there is a release
 
 
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> LinearPlan:

@@ -7,6 +7,7 @@ is printed, written to a file and executed, so these cannot disagree.
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from tacit.plan.plans.records import RecordsPlan
 
 LEVEL: Final = 0.95  # of intervals, where nobody says another
+MOST_SPREAD: Final = 1_000_000  # answers whose laws are worked out before there is a release
+LARGE_EPSILON: Final = 10
+LARGEST_EXPONENT: Final = 690  # whose exponential is a float
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,29 @@ class Plan(ABC):
         None where it depends on the rows, or is not worked out: by default.
         """
         return None
+
+    @property
+    def largest_answer(self) -> float | None:
+        """What no true answer is above, from public parameters alone; None where nothing says so: by default."""
+        return None
+
+    @property
+    def cautions(self) -> list[str]:
+        """What somebody should think about before this is released, a sentence each."""
+        found = []
+        if self.epsilon > LARGE_EPSILON:
+            factor = f"{math.exp(self.epsilon):.0e}" if self.epsilon < LARGEST_EXPONENT else "more than 1e+300"
+            found.append(
+                f"epsilon {shown(self.epsilon)} protects next to nothing: what is released may be {factor} times as "
+                "likely under one secret as under another. 0.1 to 2 is usual."
+            )
+        largest = self.largest_answer
+        if largest is not None and self.rmse >= largest > 0:
+            found.append(
+                f"The expected error, {rough(self.rmse, 3)}, is as large as an answer can be, {rough(largest, 3)}: the "
+                "answers will tell next to nothing. Spend more epsilon, or ask for fewer or coarser answers."
+            )
+        return found
 
     @property
     def mse(self) -> float:
@@ -228,6 +255,7 @@ class Plan(ABC):
             "predicted": self.predicted(),
             "expected_rmse": self.rmse,
             "expected_mse": self.mse,
+            "half_width_95": self.half_width(),
             "post_processing": self.post_processing,
             "policy_fingerprint": self.policy.fingerprint,
         }
@@ -269,15 +297,21 @@ class Plan(ABC):
             *([f"    {line}" for line in self.drawing] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
-            f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}",
+            *(f"  note: {caution}" for caution in self.cautions),
+            f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}{self._within_words()}",
         ]
+
+    def _within_words(self) -> str:
+        within = self.half_width()
+        return f", with 95% within {rough(within)}" if within else ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.__repr__ = Plan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
 
     def __repr__(self) -> str:
-        return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {self.rmse:.3g}>"
+        error = f"{self.rmse:.3g}{self._within_words()}"
+        return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {error}>"
 
     def __str__(self) -> str:
         exact = f" (exact, {self.about})" if self.rmse == 0 else ""

@@ -40,6 +40,7 @@ from tacit.plan.measure.cluster_grids import added_distance, grid_of, grids, ins
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
+from tacit.plan.plans.plan import LEVEL
 from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
 from tacit.plan.question import attribute_of, check_different, check_names, in_words, read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTES, OF, WHERE, Question, first_attribute
@@ -272,6 +273,9 @@ class ClustersPlan(DerivedPlan):
     def has_error(self) -> bool:
         """Yes: cells without noise are coarse as well."""
         return True
+
+    def half_width(self, level: float = LEVEL) -> None:
+        """Return nothing: how far centres may be off depends on where people are."""
 
     def predictions(self) -> list[str]:
         return [*super().predictions(), *self.stages()]
