@@ -27,6 +27,7 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from enum import IntEnum
 from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
@@ -43,10 +44,23 @@ _SEPARATED = re.compile(r"[,;|](?!\s)(?=.)|\t")  # as between the cells of a lin
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]{1,20},[0-9]{1,20}\s*")
 
 
+class Exit(IntEnum):
+    """What the command line returns. It follows from the class of an error and its sentence, never from a cell."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    BUDGET_SPENT = 3
+    DATA_CHANGED = 4
+    UNREACHABLE = 5
+    DONE_ALREADY = 6
+    FAULT = 7
+
+
 class TacitError(Exception):
     """Anything that Tacit refuses. `exit_code` is what the command line returns."""
 
-    exit_code = 1
+    exit_code = Exit.REFUSED
 
 
 Retold = TypeVar("Retold", bound="Refused")
@@ -56,8 +70,17 @@ class Refused(TacitError):
     """A refusal before any row was opened: names the place, the rule, the value given and the fix."""
 
     def __init__(
-        self, rule: str, *, key: str = "", given: Any = _NOTHING, fix: str = "", file: str = "", line: int | None = None
+        self,
+        rule: str,
+        *,
+        key: str = "",
+        given: Any = _NOTHING,
+        fix: str = "",
+        file: str = "",
+        line: int | None = None,
+        exit_code: Exit | None = None,
     ) -> None:
+        self.exit_code = exit_code or type(self).exit_code
         self.rule, self.key, self.fix, self.file, self.line = rule, key, fix, file, line
         self._has_given = given is not _NOTHING
         # the exception must not hold a frame that was given by mistake
@@ -75,7 +98,8 @@ class Refused(TacitError):
 
     def located(self, *, file: str = "", line: int | None = None, key: str = "") -> Refused:
         """Return the same refusal, with the place added if it was unknown."""
-        found = type(self)(self.rule, key=key or self.key, fix=self.fix, file=self.file or file, line=self.line or line)
+        place: dict[str, Any] = {"file": self.file or file, "line": self.line or line, "key": key or self.key}
+        found = type(self)(self.rule, fix=self.fix, exit_code=self.exit_code, **place)
         found.given, found._has_given, found._shown = self.given, self._has_given, self._shown
         found.args = (found.sentence(),)
         return found
@@ -83,7 +107,7 @@ class Refused(TacitError):
     def retold(self, kind: type[Retold], *, key: str = "") -> Retold:
         """Return the same refusal as another class, and about another key if one is given."""
         given: dict[str, Any] = {"given": self.given} if self._has_given else {}
-        return kind(self.rule, key=key or self.key, fix=self.fix, **given)
+        return kind(self.rule, key=key or self.key, fix=self.fix, exit_code=self.exit_code, **given)
 
 
 class PolicyError(Refused):
@@ -105,11 +129,16 @@ class LedgerError(Refused):
 class BudgetExceeded(Refused):
     """The release would cost more than what remains. Nothing was charged and no row was opened."""
 
+    exit_code = Exit.BUDGET_SPENT
+
 
 class DataRefused(TacitError):
     """The rows cannot be used. The message names a rule and a column, and nothing about any row."""
 
-    def __init__(self, rule: str, *, column: str = "", fix: str = "") -> None:
+    exit_code = Exit.DATA_CHANGED
+
+    def __init__(self, rule: str, *, column: str = "", fix: str = "", exit_code: Exit | None = None) -> None:
+        self.exit_code = exit_code or type(self).exit_code
         column = column if _may_be_a_column(column) else ""  # it may be rows, given by mistake
         self.rule, self.column, self.fix = rule, column, fix
         subject = f"column {column!r} " if column else ""
@@ -133,6 +162,10 @@ class InternalError(TacitError):
     `cause` is the reason if no cell can have caused it (`safe_cause`), and otherwise empty. Objects that hold rows may
     have methods that fail, which looks like a fault of the machine. `paid` adds that the charge stays.
     """
+
+    exit_code = Exit.FAULT
+
+    exit_code = Exit.FAULT
 
     def __init__(self, stage: str, cause: str = "", *, paid: bool = True) -> None:
         self.stage, self.cause = stage, cause

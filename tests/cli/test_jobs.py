@@ -65,13 +65,14 @@ def test_plan_says_why(clinic: Path) -> None:
     assert "because no secret edge changes the answers" in outcome.out
 
 
-def test_a_plan_that_does_not_fit_is_shown_and_exits_1(clinic: Path, change_job: ChangeJob) -> None:
+def test_a_plan_that_does_not_fit_is_shown_and_exits_as_the_run_would(clinic: Path, change_job: ChangeJob) -> None:
     change_job("budget: 1", "budget: 0.5")
     outcome = inside(clinic, "plan", "clinic.job.yaml")
-    assert (outcome.code, notes_of(outcome)) == (1, [ONE_ROW_EACH, CHECK])
+    assert (outcome.code, notes_of(outcome)) == (3, [ONE_ROW_EACH, CHECK])
     assert "Costs 0.8, but only 0.5 remains" in outcome.out
     outcome = inside(clinic, "plan", "clinic.job.yaml", "--json")
-    assert (outcome.code, outcome.document["fits"]) == (1, False)
+    assert (outcome.code, outcome.document["fits"]) == (3, False)
+    assert inside(clinic, "run", "clinic.job.yaml").code == 3
 
 
 def test_run_writes_everything_once_and_never_overwrites(clinic: Path) -> None:
@@ -166,14 +167,16 @@ def test_a_plan_without_rows_is_shown_and_says_what_is_missing(clinic: Path) -> 
     (clinic / "clinic.csv").unlink()
     outcome = inside(clinic, "plan", "clinic.job.yaml")
     sentence = "clinic.job.yaml:3: rows must be a file that exists; got 'clinic.csv'."
-    assert outcome.code == 1
+    assert outcome.code == 5
     assert "Costs 0.8 of 1." in outcome.out
     assert "would be refused" in outcome.out
     assert sentence in outcome.err
     said = inside(clinic, "plan", "clinic.job.yaml", "--json")
-    assert (said.code, said.document["fits"]) == (1, True)
+    assert (said.code, said.document["fits"]) == (5, True)
     assert said.document["rows_missing"].startswith(sentence)
-    assert inside(clinic, "run", "clinic.job.yaml").refusal().startswith(sentence)
+    refused = inside(clinic, "run", "clinic.job.yaml")
+    assert refused.refusal().startswith(sentence)
+    assert refused.code == 5
     assert not (clinic / "ledger.db").exists()
 
 
@@ -221,7 +224,7 @@ def test_unreadable_rows_are_never_quoted(content: str, clinic: Path) -> None:
     (clinic / "clinic.csv").write_text(content, encoding="utf-8")
     for option in ([], ["--json"]):
         outcome = inside(clinic, "run", "clinic.job.yaml", *option)
-        assert outcome.code in (0, 1)
+        assert outcome.code in (0, 4)
         assert traces(clinic, outcome) == []
         assert "Traceback" not in outcome.out + outcome.err
 

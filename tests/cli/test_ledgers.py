@@ -148,7 +148,7 @@ def test_show_as_json(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("command", ["show", "verify"])
 def test_looking_never_begins_a_ledger(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ledger", command, str(tmp_path / "nowhere.db")]) == 1
+    assert main(["ledger", command, str(tmp_path / "nowhere.db")]) == 5
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1

@@ -172,7 +172,7 @@ def test_wrong_input_is_one_sentence(town: Path, args: list[str], sentence: str)
 def test_a_missing_column_names_it_and_nothing_of_the_file(town: Path) -> None:
     (town / "events" / "day0.csv").write_text("venue\nCANARY\n", encoding="utf-8")
     said = inside(town, "monitor", "run", "town.yaml", "--follow", "events", "--once")
-    assert said.code == 1
+    assert said.code == 4
     assert (
         said.err == "tacit: column 'place' must be a column of the batch. Check the name in the header of the file.\n"
     )
@@ -194,3 +194,13 @@ def test_several_states_cannot_share_a_chart(town: Path) -> None:
     assert said.refusal() == "STATE must be one state for --csv and --chart; got 2. Name one."
     said = inside(town, "monitor", "show", "town-state/gym.db", "--chart", "gym.gif")
     assert said.refusal() == "--chart must end in .svg or .png; got 'gym.gif'. Rename it."
+
+
+def test_a_file_that_is_removed_while_the_folder_is_looked_at_is_passed_over(
+    town: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(town, "day0.csv", 1)
+    gone = town / "events" / "day1.csv"
+    monkeypatch.setattr("tacit.jobs.monitor_file.event_files", lambda where: [gone, *Path(where).glob("*.csv")])
+    done = inside(town, "monitor", "run", "town.yaml", "--follow", "events", "--once")
+    assert (done.code, "Taken: 1 new file." in done.out) == (0, True)

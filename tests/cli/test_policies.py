@@ -129,7 +129,7 @@ def test_init_refuses_what_it_cannot_read_or_write(
 ) -> None:
     monkeypatch.chdir(clinic)
     before = files_in(clinic)
-    assert main(["init", "nowhere.csv"]) == 1
+    assert main(["init", "nowhere.csv"]) == 5
     assert "'nowhere.csv' must exist" in capsys.readouterr().err
     assert main(["init", "clinic.csv", "--out", "no/such/folder.yaml"]) == 1
     assert "must be a file that can be written" in capsys.readouterr().err

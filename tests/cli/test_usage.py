@@ -1,6 +1,7 @@
 """Wrong usage, help, versions, interrupts and faults: whatever happens, one sentence and the right exit code."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from cli.shell import ERROR_KEYS, inside, tacit
 from tacit import __version__
 from tacit.cli import main
 from tacit.cli.screen import show_json
+from tacit.errors import Exit
 from tacit.rows import guard
 
 COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
@@ -69,6 +71,11 @@ def test_no_arguments_show_the_commands(capsys: pytest.CaptureFixture[str]) -> N
     assert all(command.split()[0] in said for command in COMMANDS)
 
 
+def test_the_page_for_operators_has_every_exit_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (\d) \|", page, re.MULTILINE) == [str(int(code)) for code in Exit]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--help"]) == 0
@@ -107,7 +114,7 @@ def test_a_fault_is_named_but_never_quoted(
 ) -> None:
     monkeypatch.setenv("TACIT_DEBUG", "1")  # not even then: rows may be open
     failing(ValueError("CANARY-7391"))
-    assert main([command, "job.yaml", *option]) == 1
+    assert main([command, "job.yaml", *option]) == 7
     said = capsys.readouterr()
     assert "internal fault" in said.out + said.err
     assert "CANARY" not in said.out + said.err
@@ -118,10 +125,10 @@ def test_a_fault_of_a_command_without_rows_can_be_looked_into(
     failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(ValueError("detail"))
-    assert main(["check", "policy.yaml"]) == 1
+    assert main(["check", "policy.yaml"]) == 7
     assert capsys.readouterr().err == "tacit: internal fault. Set TACIT_DEBUG=1 to see where, and please report it.\n"
     monkeypatch.setenv("TACIT_DEBUG", "1")
-    assert main(["check", "policy.yaml"]) == 1
+    assert main(["check", "policy.yaml"]) == 7
     assert "ValueError: detail" in capsys.readouterr().err
 
 
@@ -131,7 +138,7 @@ def test_a_fault_of_a_command_that_an_option_lets_open_rows_is_never_quoted(
 ) -> None:
     monkeypatch.setenv("TACIT_DEBUG", "1")
     failing(kind("CANARY-7391"))
-    assert main(["check", "policy.yaml", "--rows", "people.csv"]) == 1
+    assert main(["check", "policy.yaml", "--rows", "people.csv"]) == 7
     said = capsys.readouterr().err
     assert said.startswith("tacit: internal fault; what was charged stays charged.")
     assert "CANARY" not in said

@@ -2,9 +2,10 @@
 
     tacit demo | init | check | plan | run | ledger | monitor | publish | audit | reproduce | bench | schema
 
-Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
-is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local
-values, and these may be rows.
+Exit codes (`errors.Exit`; docs/operations.md): 0 done, 1 refused, 2 wrong usage, 3 budget spent, 4 data changed, 5 rows
+or ledger out of reach, 6 done already, 7 a fault, 130 interrupted, 143 ended by SIGTERM. A refusal is one sentence on
+stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local values, and these may
+be rows.
 
 In reading order:
 
@@ -39,7 +40,7 @@ from tacit.cli.monitor import monitor_app
 from tacit.cli.policies import check_policy, draft, show_schema
 from tacit.cli.reproduce import reproduce_paper, run_benchmarks
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
-from tacit.errors import TacitError, Terminated, nearest, terminated
+from tacit.errors import Exit, TacitError, Terminated, nearest, terminated
 from tacit_command import INTERRUPTED, TERMINATED, unless_loading
 
 __all__ = ["main"]
@@ -125,15 +126,15 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
     except TacitError as error:
         document, code = refusal(error), error.exit_code
     except _UsageError as fault:
-        document, code = _wrong_usage(fault), 2
+        document, code = _wrong_usage(fault), Exit.USAGE
     except (KeyboardInterrupt, typer.Abort):
         document, code = _ended("interrupted", given[:1]), INTERRUPTED
     except Terminated:
         document, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
     except OSError as fault:
-        document, code = _system_fault(fault, given), 1
+        document, code = _system_fault(fault, given), Exit.FAULT
     except Exception:
-        document, code = _fault(given), 1
+        document, code = _fault(given), Exit.FAULT
     complain(document, as_json=as_json)
     return code
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.screen import AsJson, command, from_here, note, progress, show, show_json, width
-from tacit.errors import JobError, PlanError
+from tacit.errors import Exit, JobError, PlanError
 
 if TYPE_CHECKING:
     from tacit.jobs.job_file import Job
@@ -40,8 +40,9 @@ def show_plan(
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
-    Exit code 1 if the job would be refused: because it costs more than what remains, its rows are missing, the ledger
-    does not accept its policy, applications would learn more than a limit, or files changed since their first release.
+    A job that would be refused has the exit code of the run: it costs more than what remains, its rows are missing, the
+    ledger does not accept its policy, applications would learn more than a limit, or files changed since their first
+    release.
 
     `tacit plan leakage CASE.yaml` shows the epsilons that release the most under the limits of a case.
     """
@@ -58,12 +59,13 @@ def show_plan(
     found = read_job_or_case(job)
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
-    would_refuse = refusals(found, plan.plans)
-    refused = {"rows": "", **{about: str(would_refuse.get(about, "")) for about in ("policy", "leakage", "files")}}
+    would_refuse = dict(refusals(found, plan.plans))
     try:
         check_rows(found)
     except JobError as refusal:
-        refused |= {"rows": str(refusal), "files": ""}
+        would_refuse |= {"rows": refusal}
+        would_refuse.pop("files", None)
+    refused = {about: str(would_refuse.get(about, "")) for about in ("rows", "policy", "leakage", "files")}
     reasons = [reason for reason, refusal in refused.items() if refusal]
     if as_json:
         show_json(
@@ -93,7 +95,9 @@ def show_plan(
         else:
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
         note(*notes(found), *(refused[reason] for reason in reasons))
-    return 0 if fits and not reasons else 1
+    if not fits:
+        return Exit.BUDGET_SPENT
+    return would_refuse[reasons[0]].exit_code if reasons else Exit.DONE
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:

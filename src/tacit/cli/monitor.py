@@ -147,7 +147,10 @@ def _files(where: str, opened: OpenMonitors, interval: float | None) -> Iterator
             if opened.have_taken(file):
                 done.add(file.name)
                 continue
-            seen = file.stat()
+            try:
+                seen = file.stat()
+            except FileNotFoundError:  # removed since it was listed
+                continue
             now[file.name] = (seen.st_size, seen.st_mtime_ns)
             settled = interval is None or before.get(file.name) == now[file.name]
             if settled and tried.get(file.name) != now[file.name]:

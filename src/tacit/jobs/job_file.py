@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from tacit.amounts import AMOUNT, EPSILON_SCHEMA, as_epsilon
-from tacit.errors import JobError, nearest
+from tacit.errors import Exit, JobError, nearest
 from tacit.ledger.applications import Applications
 from tacit.ledger.input import checked_name
 from tacit.plan.question import Query
@@ -247,10 +247,12 @@ class Job:
     def _about(self) -> Policy:
         return self.policy.about(self.person, self.per_person, self.order, self.item)
 
-    def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
+    def refuse(
+        self, key: str, rule: str, *, given: str, fix: str, place: str = "", exit_code: Exit | None = None
+    ) -> JobError:
         """Return the refusal of what stands below a key, with the line where it was written."""
         line, written = self.places.get(place or key, (None, given))
-        return JobError(rule, key=key, given=written, file=self.file, line=line, fix=fix)
+        return JobError(rule, key=key, given=written, file=self.file, line=line, fix=fix, exit_code=exit_code)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

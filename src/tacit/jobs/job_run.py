@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitError
+from tacit.errors import BudgetExceeded, DataRefused, Exit, JobError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
@@ -244,6 +244,7 @@ def check_rows(job: Job) -> None:
             given=path,
             fix="Check the path; it is relative to the job file.",
             place=path,
+            exit_code=Exit.UNREACHABLE,
         )
     _check_columns(job)
 
@@ -254,7 +255,8 @@ def _check_columns(job: Job) -> None:
     except DataRefused as refused:
         names, refusal = [], refused
     if refusal is not None:
-        raise job.refuse("rows", refusal.rule, given=job.rows[0], fix=refusal.fix, place=job.rows[0])
+        told = {"given": job.rows[0], "fix": refusal.fix, "place": job.rows[0]}
+        raise job.refuse("rows", refusal.rule, exit_code=refusal.exit_code, **told)
     policy = job.about()
     declared = {
         column: name for name, attribute in policy.domain.items() for column in attribute.read_from(name, policy.item)
@@ -267,10 +269,12 @@ def _check_columns(job: Job) -> None:
         if column not in names:
             file, line = _declared_at(job, name)
             key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
-            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix())
+            rule = "must be a column of the rows"
+            raise JobError(rule, key=key, file=file, line=line, fix=fix(), exit_code=Exit.DATA_CHANGED)
     for key, wanted in (("person", policy.person), ("order", policy.order)):
         if wanted is not None and wanted not in names:
-            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix())
+            rule = "must be a column of the rows"
+            raise job.refuse(key, rule, given=wanted, fix=fix(), exit_code=Exit.DATA_CHANGED)
 
 
 def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
@@ -344,5 +348,5 @@ def session_of(job: Job) -> Session:
         )
     except DataRefused as refused:
         fix = f"{refused.fix} Nothing was charged.".lstrip()
-        refusal = DataRefused(refused.rule, column=refused.column, fix=fix)
+        refusal = DataRefused(refused.rule, column=refused.column, fix=fix, exit_code=refused.exit_code)
     raise refusal

@@ -29,7 +29,7 @@ from sqlalchemy import Connection, Engine, Select, create_engine, event, func, i
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from tacit.errors import LedgerError
+from tacit.errors import Exit, LedgerError
 from tacit.ledger import chain
 from tacit.ledger.chain import HEAD, OURS, SCHEMA_VERSION, Seal, Stored
 from tacit.ledger.input import Address, address_of, check_only_name, check_place, no_ledger
@@ -300,6 +300,7 @@ def _engine(address: Address, *, wait_seconds: float, create: bool) -> Engine:
 
 _SQLITE_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _POSTGRES_BUSY = ("40001", "40P01")  # serialization failure, deadlock: nothing was written, try again
+_NO_LEDGER = ("SQLITE_NOTADB", "SQLITE_CORRUPT")  # trying again cannot help
 _NO_ROOM = 1 << 16  # bytes; SQLite needs a few pages for a change and for what undoes it
 
 
@@ -378,7 +379,8 @@ def refusal(error: Exception, address: Address, *, waited: float) -> LedgerError
     elif isinstance(error, DBAPIError) and error.connection_invalidated:
         code = code if code in ("25006", "42501", "53100", "55P03") else "lost"
     rule, fix = next((rule, fix) for rule, fix, codes in _REFUSALS if code.startswith(codes))
-    return LedgerError(rule.format(waited=waited, words=_words(error)), file=address.name, fix=fix)
+    exit_code = Exit.FAULT if code == "lost" else Exit.REFUSED if code.startswith(_NO_LEDGER) else Exit.UNREACHABLE
+    return LedgerError(rule.format(waited=waited, words=_words(error)), file=address.name, fix=fix, exit_code=exit_code)
 
 
 def _words(error: Exception) -> str:

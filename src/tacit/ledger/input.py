@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from tacit.amounts import EPSILON_DIGITS, as_fraction, has_few_digits
-from tacit.errors import LedgerError, PlanError, decimal_comma, is_path, kind_of, leads_to_a_file, path_words
+from tacit.errors import Exit, LedgerError, PlanError, decimal_comma, is_path, kind_of, leads_to_a_file, path_words
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -317,7 +318,7 @@ def _no_address(given: object) -> LedgerError:
 
 def _cannot_open(error: OSError, name: str) -> LedgerError:
     why = error.strerror or type(error).__name__
-    return LedgerError(f"cannot be opened ({why})", file=name, fix="Name another file.")
+    return LedgerError(f"cannot be opened ({why})", file=name, fix="Name another file.", exit_code=Exit.UNREACHABLE)
 
 
 def check_place(address: Address, *, create: bool) -> Address:
@@ -329,7 +330,8 @@ def check_place(address: Address, *, create: bool) -> Address:
             raise LedgerError("is a folder", file=name, fix=f"Name a file in it: {Path(name) / 'ledger.db'}.")
         if not file.parent.is_dir():
             rule, folder = "the ledger's folder does not exist", str(file.parent)
-            raise LedgerError(rule, file=name, given=folder, fix="Create it first.")
+            fix = "Create it first."
+            raise LedgerError(rule, file=name, given=folder, fix=fix, exit_code=Exit.UNREACHABLE)
         if not create and (not file.exists() or file.stat().st_size == 0):
             raise no_ledger(name)
         # By name alone, before anything is read: opening a pipe would wait for somebody to write to it.
@@ -342,7 +344,8 @@ def check_place(address: Address, *, create: bool) -> Address:
 
 def no_ledger(name: str) -> LedgerError:
     """Return the refusal to look at a ledger that is not there."""
-    return LedgerError("there is no ledger here", file=name, fix="Check the name, or begin one with a grant.")
+    fix = f"Check the name, or begin one: `tacit ledger grant {shlex.quote(name)} --dataset NAME --epsilon 4`."
+    return LedgerError("there is no ledger here", file=name, fix=fix, exit_code=Exit.UNREACHABLE)
 
 
 def check_only_name(address: Address) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.amounts import shown
-from tacit.errors import DataRefused, TacitError
+from tacit.errors import DataRefused, Exit, TacitError
 from tacit.jobs.job_file import Job
 from tacit.jobs.job_run import FINISHED, JobPlan, Progress, check_out, planned, run_job
 from tacit.ledger.ledger import Ledger
@@ -38,6 +38,8 @@ from tacit.rows.guard import charges
 
 class PublishError(TacitError):
     """Budget was spent, but the folder could not be finished. Says where the files are; `records` has the releases."""
+
+    exit_code = Exit.FAULT
 
     def __init__(self, draft: Path, fault: Exception, records: Mapping[str, Any], *, job: Job) -> None:
         self.draft, self.records = draft, records

@@ -621,7 +621,8 @@ def test_a_working_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_only_looking_does_not_begin_a_ledger() -> None:
-    expected = "ledger.db: there is no ledger here. Check the name, or begin one with a grant."
+    expected = "ledger.db: there is no ledger here. Check the name, or begin one: "
+    expected += "`tacit ledger grant ledger.db --dataset NAME --epsilon 4`."
     assert message(Ledger, "ledger.db", create=False) == expected
     assert os.listdir() == []
 

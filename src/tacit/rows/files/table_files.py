@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from tacit.errors import DataRefused, Unread, path_words, system_reason
+from tacit.errors import DataRefused, Exit, Unread, path_words, system_reason
 from tacit.policy.yaml_entries import CSV_NAMES, TABLE_NAMES
 from tacit.rows.files.identity import each_once
 from tacit.rows.files.written import UTF_8, written
@@ -316,6 +316,7 @@ def not_there(text: str) -> DataRefused:
     return DataRefused(
         f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
         fix="" if Path(text).is_absolute() else "Check the path; it is relative to the folder you started in.",
+        exit_code=Exit.UNREACHABLE,
     )
 
 
@@ -360,7 +361,7 @@ def _columns_of_one(path: Path) -> Columns:
 def cannot_be_read(path: str | Path, fault: OSError) -> DataRefused:
     """Return the refusal of a file that the system does not let us read, with the system's reason."""
     rule = f"file {path_words(path)!r} could not be read ({system_reason(fault)})"
-    return DataRefused(rule, fix="Ask for permission, or check the disk.")
+    return DataRefused(rule, fix="Ask for permission, or check the disk.", exit_code=Exit.UNREACHABLE)
 
 
 def csv_header(path: Path, encoding: str = UTF_8) -> tuple[str, list[str]]:
