@@ -171,7 +171,7 @@ def test_a_plan_says_before_that_a_file_that_was_replaced_would_be_refused(rooms
     (rooms / "case.yaml").write_text(FIXED.replace("out: out", "out: again"))
     (rooms / "days.csv").write_text(rows(2))
     told = inside(rooms, "plan", "case.yaml", "--json")
-    assert (told.code, told.document["cost"]) == (1, "0")
+    assert (told.code, told.document["cost"]) == (4, "0")
     assert told.document["files_refused"].startswith("the files must hold what they held")
     assert "would be refused for its files" in inside(rooms, "plan", "case.yaml").out
 
@@ -192,7 +192,7 @@ def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
     assert "For the curator only" in checked.out
     assert "true records by this key would be refused" in " ".join(checked.out.split())
     broken = inside(rooms, "run", "case.yaml")
-    assert broken.code == 1
+    assert broken.code == 7
     assert "the rows could not be read to the end" in broken.err
     assert said in broken.err
     assert "Nothing was released. The ledger remembers that all of it is paid for: nothing is lost" in broken.err

@@ -39,7 +39,7 @@ from tacit.cli.ledger import ledger_app
 from tacit.cli.monitor import monitor_app
 from tacit.cli.policies import check_policy, draft, show_schema
 from tacit.cli.reproduce import reproduce_paper, run_benchmarks
-from tacit.cli.screen import complain, misuse, refusal, show, show_json
+from tacit.cli.screen import begin_log, complain, misuse, refusal, show, show_json
 from tacit.errors import Exit, TacitError, Terminated, nearest, terminated
 from tacit_command import INTERRUPTED, TERMINATED, unless_loading
 
@@ -110,6 +110,7 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
     """
     given = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in given
+    begin_log(given)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # whether a library warns, and of what, may depend on rows
     for stream in (sys.stdout, sys.stderr):
@@ -135,7 +136,7 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
         document, code = _system_fault(fault, given), Exit.FAULT
     except Exception:
         document, code = _fault(given), Exit.FAULT
-    complain(document, as_json=as_json)
+    complain(document, as_json=as_json, exit_code=code)
     return code
 
 

@@ -57,12 +57,12 @@ def audit_exclusion(
     show(*found.remarks, *(f"Written: {file}" for file in written))
 
 
-def plan_leakage(case: Path, *, as_json: bool) -> int:
+def plan_leakage(case: Path, *, variables: Mapping[str, str], as_json: bool) -> int:
     """Show the epsilons that release the most under the limit of a case, with a bound on what could be better."""
     from tacit.jobs.case_file import read_case
     from tacit.plan.leakage.leakage_plan import METHODS
 
-    found = read_case(case)
+    found = read_case(case, variables)
     plan = found.plan()
     refused = "" if found.job is None else _refusal(found)
     if as_json:

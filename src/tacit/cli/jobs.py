@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from tacit.cli.screen import AsJson, command, from_here, note, progress, show, show_json, width
+from tacit.cli.screen import (
+    AsJson,
+    LogFormat,
+    SetVariables,
+    command,
+    from_here,
+    log,
+    note,
+    progress,
+    show,
+    show_json,
+    width,
+)
 from tacit.errors import Exit, JobError, PlanError
 
 if TYPE_CHECKING:
@@ -20,6 +33,12 @@ if TYPE_CHECKING:
     from tacit.plan.choose import Explanation
     from tacit.release.results.record import ReleaseRecord
 
+Out: TypeAlias = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="A new folder for the results, instead of the job's.")
+]
+SkipIfDone: TypeAlias = Annotated[
+    bool, typer.Option("--skip-if-done", help="If the folder has the results of this job, say so and exit with 0.")
+]
 ONE_ROW_EACH = (
     "Each row counts as one person; if a person may own several rows, name the column: `person: ..` in the policy or "
     "the job."
@@ -36,6 +55,7 @@ def show_plan(
     case: Annotated[Path | None, typer.Argument(metavar="[CASE.yaml]", help="After `leakage`: the case file.")] = None,
     *,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also explain each release.")] = False,
+    variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
@@ -46,17 +66,19 @@ def show_plan(
 
     `tacit plan leakage CASE.yaml` shows the epsilons that release the most under the limits of a case.
     """
+    from tacit.jobs.variables import read_variables
+
     if case is not None:
         if str(job) != LEAKAGE:
             raise PlanError("must be one file", key="JOB.yaml", given=str(case), fix=f"Or say {LEAKAGE} and a case.")
         from tacit.cli.audit import plan_leakage
 
-        return plan_leakage(case, as_json=as_json)
+        return plan_leakage(case, variables=read_variables(variables or []), as_json=as_json)
     from tacit.amounts import shown
     from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining
 
-    found = read_job_or_case(job)
+    found = read_job_or_case(job, read_variables(variables or []))
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
     would_refuse = dict(refusals(found, plan.plans))
@@ -155,18 +177,48 @@ def show_table(explanations: Mapping[str, Explanation], records: dict[str, Relea
 def run_releases(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file, or a case file.")],
     *,
+    out: Out = None,
+    skip_if_done: SkipIfDone = False,
+    variables: SetVariables = None,
+    log_format: LogFormat = "text",
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
     from tacit.jobs.job_file import read_job_or_case
+    from tacit.jobs.variables import read_variables
 
-    found = read_job_or_case(job)
+    found = _into(out, read_job_or_case(job, read_variables(variables or [])))
+    if skip_if_done and _said_to_be_done(found, as_json=as_json):
+        return
     made = make_releases(found, as_json=as_json)
     if as_json:
         show_json(made)
     else:
         show(f"Released. The report is {made['report']}; values and certificates are beside it.")
         note(*notes(found))
+
+
+def _into(out: Path | None, job: Job) -> Job:
+    """Return a job whose results go to another folder, if one is named."""
+    if out is None:
+        return job
+    kept = {key: place for key, place in job.places.items() if key != "out"}
+    return replace(job, out=out.absolute(), places=kept)
+
+
+def _said_to_be_done(job: Job, *, as_json: bool) -> bool:
+    """Say so if the results of a job are there already."""
+    from tacit.jobs.results_folder import is_done
+
+    if not is_done(job):
+        return False
+    folder = from_here(job.out)
+    log("done already", job=job.name, folder=folder)
+    if as_json:
+        show_json({"job": job.name, "dataset": job.dataset, "done_already": True, "folder": str(folder)})
+    else:
+        show(f"Done already: {folder} has the results of this job. Nothing was charged.")
+    return True
 
 
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
@@ -181,6 +233,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
         folder = from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
+    log("done", job=job.name, dataset=job.dataset, charged=plan.cost, folder=folder)
     if not as_json:
         show_table(plan.explanations, records)
     releases = [
@@ -219,6 +272,10 @@ def publish_table(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The file that asks for a table.")],
     *,
     plan: Annotated[bool, typer.Option("--plan", help="Only show the cost and the expected error.")] = False,
+    out: Out = None,
+    skip_if_done: SkipIfDone = False,
+    variables: SetVariables = None,
+    log_format: LogFormat = "text",
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make a table, and write it with its certificate and a report to a new folder.
@@ -227,25 +284,31 @@ def publish_table(
     --plan no row is opened and nothing is spent.
     """
     from tacit.jobs.table_file import read_table_job
+    from tacit.jobs.variables import read_variables
 
-    found = read_table_job(job)
+    found = read_table_job(job, read_variables(variables or []))
+    found = replace(found, job=_into(out, found.job))
     if plan:
         _show_plan(found, as_json=as_json)
         return
+    if skip_if_done and _said_to_be_done(found.job, as_json=as_json):
+        return
     from tacit.report.table_folder import publish_table, report_lines
 
-    table, out = publish_table(found), found.job.out
+    table, folder = publish_table(found), from_here(found.job.out)
+    log("done", job=found.job.name, dataset=found.job.dataset, charged=found.job.cost, folder=folder)
     if as_json:
-        about = {"folder": str(out), "dataset": found.job.dataset, **people_and_budget(found.job)}
+        about = {"folder": str(found.job.out), "dataset": found.job.dataset, **people_and_budget(found.job)}
         show_json({**about, **table.certificate})
     else:
-        show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {out.name}.")
+        show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {folder}.")
         note(*_notes(found))
 
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:
     from tacit.amounts import shown
-    from tacit.jobs.job_run import check_cost, check_out, check_paying, check_rows, remaining
+    from tacit.jobs.job_run import check_cost, check_paying, check_rows, remaining
+    from tacit.jobs.results_folder import check_out
 
     for check in (check_out, check_cost, check_rows):
         check(asked.job)

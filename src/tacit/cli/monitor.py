@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, from_here, note, show, show_json, write_chart
+from tacit.cli.screen import AsJson, LogFormat, SetVariables, from_here, log, note, show, show_json, write_chart
 from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def run_monitors(
     interval: Annotated[
         float, typer.Option("--interval", min=0.05, help="Seconds between two looks at the folder.")
     ] = 2.0,
+    variables: SetVariables = None,
+    log_format: LogFormat = "text",
     as_json: AsJson = False,
 ) -> None:
     """Read each new file of events as one step, in the order of names; write verdicts, certificates and charts.
@@ -41,9 +43,10 @@ def run_monitors(
     then prints one document per line.
     """
     from tacit.jobs.monitor_file import event_files, read_monitor_file
+    from tacit.jobs.variables import read_variables
     from tacit.report.charts.monitor_charts import read_points
 
-    found = read_monitor_file(config)
+    found = read_monitor_file(config, read_variables(variables or []))
     if found.points is not None:
         read_points(found.points)  # what is wrong with it is said before anything is charged
     where = str(follow) if follow is not None else found.batches
@@ -70,6 +73,7 @@ def run_monitors(
                     _publish(found, opened)
                 step = {"file": file.name, "verdicts": {name: _document(verdict) for name, verdict in verdicts.items()}}
                 steps.append(step)
+                log("taken", file=file.name)
                 if as_json and endless:
                     show(json.dumps(step))
                 elif not as_json:

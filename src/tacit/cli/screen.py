@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -23,8 +25,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+SetVariables: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="What ${NAME} in the file stands for; else the environment says."),
+]
+LogFormat: TypeAlias = Annotated[
+    Literal["text", "json"],
+    typer.Option("--log", help="What stderr is for: people, or programs that read one JSON document per line."),
+]
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 
+_logs_json = False
 # first what is said elsewhere, too
 LEFT_OUT = ("policy", "question", "answers", "times better", "remains", "plain DP", "95% within")
 LEAST_TEXT = 12  # columns in which a text can still be read
@@ -58,7 +69,24 @@ def note(*sentences: str) -> None:
     """Say on stderr, after the results, what a reader of them should know."""
     sys.stdout.flush()
     for sentence in sentences:
-        sys.stderr.write(f"{sentence}\n")
+        if not log("note", message=sentence):
+            sys.stderr.write(f"{sentence}\n")
+
+
+def begin_log(given: Sequence[str]) -> None:
+    """Log as the words of a command line ask for it, before they are understood: also wrong ones are logged."""
+    global _logs_json
+    _logs_json = "--log=json" in given or ("--log", "json") in itertools.pairwise(given)
+
+
+def log(event: str, **said: Any) -> bool:
+    """Write a line of the log, if there is one; say whether there is. Nothing that comes from rows is logged."""
+    if _logs_json:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps(plain_document({"time": now, "event": event, **said}), default=_plain, allow_nan=False)
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    return _logs_json
 
 
 def command(*words: str | os.PathLike[str]) -> str:
@@ -102,11 +130,12 @@ def show_json(document: Any) -> None:
     sys.stdout.write(json.dumps(plain_document(document), indent=2, default=_plain, allow_nan=False) + "\n")
 
 
-def complain(error: dict[str, Any], *, as_json: bool) -> None:
+def complain(error: dict[str, Any], *, as_json: bool, exit_code: int) -> None:
     """Say why something was refused: one sentence on stderr, or `{"error": ..}` on stdout."""
+    is_logged = log("refused", exit_code=exit_code, error=error)
     if as_json:
         show_json({"error": error})
-    else:
+    elif not is_logged:
         sys.stderr.write(f"tacit: {_one_line(error['message'])}\n")
 
 
@@ -136,8 +165,13 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
     Takes what the stages report: a text and how many of how many steps are done. Both are public: they come from the
     job, never from rows.
     """
-    if as_json or not sys.stderr.isatty():
-        yield lambda text, done, total: None
+    if _logs_json or as_json or not sys.stderr.isatty():
+
+        def step(text: str, done: int, total: int) -> None:
+            if done < total:
+                log("step", step=text, done=done, of=total)
+
+        yield step
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn

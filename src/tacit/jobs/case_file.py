@@ -36,6 +36,7 @@ from tacit.jobs.job_file import (
     schema_of_jobs,
     schema_of_release,
 )
+from tacit.jobs.variables import NONE_SET, Variables
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
@@ -248,9 +249,9 @@ def job_of_case(top: YamlEntry, path: str | Path) -> Job:
     return _case_below(replace(top, source=replace(top.source, whole=_WHOLE)), path).to_run()
 
 
-def read_case(path: str | Path) -> Case:
+def read_case(path: str | Path, variables: Variables = NONE_SET) -> Case:
     """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    return _case_below(open_job(path, _WHOLE, "case file"), path)
+    return _case_below(open_job(path, _WHOLE, "case file", variables=variables), path)
 
 
 def _case_below(top: YamlEntry, path: str | Path) -> Case:

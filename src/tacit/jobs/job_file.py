@@ -10,6 +10,7 @@ Checked by  tests/unit/jobs/test_job.py, tests/fuzz/test_fuzz.py.
 from __future__ import annotations
 
 import glob
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +24,9 @@ from typing import Annotated, Any, Final
 
 from tacit.amounts import AMOUNT, EPSILON_SCHEMA, as_epsilon
 from tacit.errors import Exit, JobError, nearest
+from tacit.jobs.variables import NONE_SET, Variables, replace_variables
 from tacit.ledger.applications import Applications
-from tacit.ledger.input import checked_name
+from tacit.ledger.input import canonical_json, checked_name
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema, read_query
 from tacit.policy.keys import BOOLEAN, POSITIVE, TEXT, TEXTS, Key, Keys, Schema, together
@@ -162,6 +164,7 @@ LEDGER: Final = Key(
     read=_ledger,
 )
 _AS_IN_THE_POLICY: Final = "as the policy says"
+_NOT_ASKED: Final = ("policy", "budget", "ledger", "analyst", "out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +231,7 @@ class Job:
     leakage: Applications | None = None
     beside: Fraction = Fraction(0)  # what else the file asks for costs: a table
     places: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False, compare=False)
+    said: str = field(default="", repr=False, compare=False)  # the file without its policy, who pays, and `out`
 
     @property
     def cost(self) -> Fraction:
@@ -247,6 +251,12 @@ class Job:
     def _about(self) -> Policy:
         return self.policy.about(self.person, self.per_person, self.order, self.item)
 
+    @property
+    def asked(self) -> str:
+        """A digest of what is asked for, of which rows and under which policy; nothing if no file asked for it."""
+        text = f"{self.about().fingerprint} {self.said}"
+        return hashlib.sha256(text.encode()).hexdigest() if self.said else ""
+
     def refuse(
         self, key: str, rule: str, *, given: str, fix: str, place: str = "", exit_code: Exit | None = None
     ) -> JobError:
@@ -258,14 +268,14 @@ class Job:
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-def read_job(path: str | Path) -> Job:
+def read_job(path: str | Path, variables: Variables = NONE_SET) -> Job:
     """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    return job_below(open_job(path), path)
+    return job_below(open_job(path, variables=variables), path)
 
 
-def read_job_or_case(path: str | Path) -> Job:
+def read_job_or_case(path: str | Path, variables: Variables = NONE_SET) -> Job:
     """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
-    top = open_job(path)
+    top = open_job(path, variables=variables)
     if "dependence" not in top.mapping():  # a case has a dependence
         return job_below(top, path)
     # here, not above: that module is built on this one
@@ -274,8 +284,14 @@ def read_job_or_case(path: str | Path) -> Job:
     return job_of_case(top, path)
 
 
-def open_job(path: str | Path, whole: str = "the job", kind: str = "job file", if_table: str = "") -> YamlEntry:
-    """Return the top of a job file, or of another file with a policy."""
+def open_job(
+    path: str | Path,
+    whole: str = "the job",
+    kind: str = "job file",
+    if_table: str = "",
+    variables: Variables = NONE_SET,
+) -> YamlEntry:
+    """Return the top of a job file, or of another file with a policy; its variables are replaced."""
     Path(path).absolute()  # refuses a working folder that no longer exists, before the file is looked for
     top = YamlSource.open(
         path,
@@ -288,6 +304,7 @@ def open_job(path: str | Path, whole: str = "the job", kind: str = "job file", i
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
+    replace_variables(top, variables)
     return top
 
 
@@ -322,6 +339,7 @@ def job_below(
         releases=() if instead else _releases(fields[RELEASES], values, planned),
         file=str(path),
         places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
+        said=canonical_json({key: entry.plain() for key, entry in fields.items() if key not in _NOT_ASKED}),
     )
 
 

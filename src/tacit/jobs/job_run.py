@@ -21,11 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, Exit, JobError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
+from tacit.jobs.results_folder import check_out
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy_file import attribute_line
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from tacit.release.budget import Purse
     from tacit.release.results.record import ReleaseRecord
     from tacit.release.session import Session
-
-FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 
 
 @dataclass(frozen=True)
@@ -211,25 +210,6 @@ def check_cost(job: Job) -> None:
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",
         )
-
-
-def check_out(job: Job) -> None:
-    """Refuse a folder for the results that is not free: nothing is ever overwritten, and no link followed."""
-    out = job.out
-    if out.is_symlink():
-        # also one that leads nowhere: the folder could not be put in its place after everything was paid for
-        raise job.refuse("out", "must be a folder of its own, not a link", given=str(out), fix="Name another.")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    half = out.is_dir() and not (out / FINISHED).exists()
-    raise job.refuse(
-        "out",
-        "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
-        if half
-        else "must be a new or empty folder",
-        given=str(out),
-        fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
-    )
 
 
 def check_rows(job: Job) -> None:

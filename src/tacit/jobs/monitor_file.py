@@ -23,6 +23,7 @@ from typing import Annotated, Any, Final, Self
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, Refused
 from tacit.jobs.job_file import ANALYST, DATASET, LEDGER, open_job
+from tacit.jobs.variables import NONE_SET, Variables
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, PlaceVerdict
@@ -354,10 +355,10 @@ def event_files(where: str | Path) -> list[Path]:
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-def read_monitor_file(path: str | Path) -> MonitorFile:
+def read_monitor_file(path: str | Path, variables: Variables = NONE_SET) -> MonitorFile:
     """Read a monitor file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = open_job(path, "the monitor file", "monitor file", "Name the YAML file.")
+    top = open_job(path, "the monitor file", "monitor file", "Name the YAML file.", variables)
     fields = file_keys().entries(top)
     values = Keys.of(MonitorFile).read(fields)
     if "ledger" in values and "dataset" not in values:

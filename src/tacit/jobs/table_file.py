@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from tacit.errors import nearest
 from tacit.jobs.job_file import RELEASES, Job, job_below, open_job, schema_of_jobs
+from tacit.jobs.variables import NONE_SET, Variables
 from tacit.policy.domain import Domain
 from tacit.policy.keys import BOOLEAN, TEXT, Key, Keys, Schema, together
 from tacit.policy.policy import Policy
@@ -135,9 +136,9 @@ class TableJob:
     plan: TablePlan
 
 
-def read_table_job(path: str | Path) -> TableJob:
+def read_table_job(path: str | Path, variables: Variables = NONE_SET) -> TableJob:
     """Read a file that asks for a table, or refuse it with the line that is wrong."""
-    top = open_job(path)
+    top = open_job(path, variables=variables)
     job = job_below(top, path, instead=_TABLE)
     plan = _planned(top.mapping()[_TABLE.name], job.about())
     return TableJob(replace(job, beside=plan.epsilon), plan)

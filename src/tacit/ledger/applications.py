@@ -34,7 +34,7 @@ import numpy as np
 from tacit.amounts import shown as in_short
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.suppression import outcomes, suppression
-from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
+from tacit.errors import BudgetExceeded, Exit, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.input import canonical_json
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, ShownSoFar
@@ -211,6 +211,7 @@ class Applications:
                     file=file,
                     fix="Nothing was charged and no row was opened. Ask for a smaller epsilon "
                     "(`tc.plan.leakage_budget` finds the largest), or for another attribute.",
+                    exit_code=Exit.REFUSED,  # no grant would help
                 )
         if self.posterior is not None:
             known = {stands.coalition: (stands.posterior, stands.worst) for stands in after}
@@ -223,6 +224,7 @@ class Applications:
                         key="posterior",
                         file=file,
                         fix="Nothing was charged and no row was opened. Ask for a smaller epsilon.",
+                        exit_code=Exit.REFUSED,
                     )
         return after
 

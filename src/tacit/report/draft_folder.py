@@ -22,11 +22,10 @@ from pathlib import Path
 from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError, system_reason
 from tacit.jobs.job_file import Job
-from tacit.jobs.job_run import FINISHED
+from tacit.jobs.results_folder import MARK, finished
 from tacit.ledger.ledger import Ledger, Run
 
 PART = ".part"
-MARK = ".run"
 # what the system says where another run came first: it has made the folder or the mark, locked it, or removed them
 _BY_OTHERS = (errno.EEXIST, errno.ENOENT, errno.EBUSY)
 
@@ -187,13 +186,7 @@ def _in_use(job: Job, folder: Path) -> JobError:
 
 def is_complete(folder: Path) -> bool:
     """Say whether a folder holds all files that its `finished.json` names, as it names them, and no others."""
-    try:
-        said = json.loads((folder / FINISHED).read_bytes())
-        named = said["sha256"]
-        files = [file for file in folder.iterdir() if file.name not in (MARK, FINISHED)]
-        return bool(named == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files})
-    except (OSError, ValueError, TypeError, KeyError):  # not there, not readable, or not one of ours
-        return False
+    return bool(finished(folder))
 
 
 def _paid(job: Job, run: str | None, *, lost: bool) -> Run | None:

@@ -26,12 +26,13 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import DataRefused, Exit, TacitError
 from tacit.jobs.job_file import Job
-from tacit.jobs.job_run import FINISHED, JobPlan, Progress, check_out, planned, run_job
+from tacit.jobs.job_run import JobPlan, Progress, planned, run_job
+from tacit.jobs.results_folder import FINISHED, MARK, check_out
 from tacit.ledger.ledger import Ledger
 from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts.release_charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
-from tacit.report.draft_folder import MARK, UnfinishedFolder, begin_draft, is_complete, synced
+from tacit.report.draft_folder import UnfinishedFolder, begin_draft, is_complete, synced
 from tacit.report.html import html_report
 from tacit.rows.guard import charges
 
@@ -149,7 +150,7 @@ def written(job: Job, fill: Callable[[Path, str, Callable[[], None]], None], rec
 
     try:
         fill(folder, draft.run, pay)
-        _write_finished(folder, job.name)
+        _write_finished(folder, job)
         # from here on nothing can be lost: a complete draft needs its name and nothing else
         _note_end(job, draft, lost=False)
         _put_in_place(draft, job)
@@ -212,10 +213,10 @@ def _learned(job: Job) -> list[str]:
     return found + ([left_out] if found and not job.leakage.own else [])
 
 
-def _write_finished(draft: Path, name: str) -> None:
+def _write_finished(draft: Path, job: Job) -> None:
     written = sorted(file for file in draft.iterdir() if file.name != MARK)
     files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in written}
-    write_text(draft / FINISHED, _json({"job": name, "sha256": files}))
+    write_text(draft / FINISHED, _json({"job": job.name, "asked": job.asked, "sha256": files}))
 
 
 def _json(document: Any) -> str:

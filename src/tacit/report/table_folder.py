@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.jobs.job_run import check_cost, check_out, check_paying, check_rows, session_of
+from tacit.jobs.job_run import check_cost, check_paying, check_rows, session_of
+from tacit.jobs.results_folder import check_out
 from tacit.jobs.table_file import TableJob
 from tacit.publish.estimates import reconstruct
 from tacit.publish.paid_tables import paid_table

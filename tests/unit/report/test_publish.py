@@ -147,7 +147,7 @@ def _timeless(text: str) -> str:
 def test_a_finished_folder_is_never_overwritten(short_job: Job) -> None:
     folder = publish(short_job)
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    with pytest.raises(JobError, match=r"out must be a new or empty folder; got .* never overwritten"):
+    with pytest.raises(JobError, match=r"out must be a new or empty folder; this one has .* done already; got"):
         publish(short_job)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     assert spent(short_job) == short_job.cost
@@ -407,12 +407,12 @@ def test_an_interrupt_near_the_end_says_what_there_is(
 
 
 @pytest.mark.parametrize("harm", ["changed", "missing", "added", "list", "number", "no json", "folder"])
-def test_a_draft_that_is_not_what_its_last_file_says_is_not_complete(tmp_path: Path, harm: str) -> None:
+def test_a_draft_that_is_not_what_its_last_file_says_is_not_complete(short_job: Job, tmp_path: Path, harm: str) -> None:
     folder = tmp_path / "results.part"
     folder.mkdir()
     for name in ("ages.csv", "report.html"):
         (folder / name).write_text(name)
-    publish_module._write_finished(folder, "clinic")
+    publish_module._write_finished(folder, short_job)
     assert is_complete(folder)
     last = folder / "finished.json"
     match harm:
