@@ -339,8 +339,15 @@ def job_below(
         releases=() if instead else _releases(fields[RELEASES], values, planned),
         file=str(path),
         places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
-        said=canonical_json({key: entry.plain() for key, entry in fields.items() if key not in _NOT_ASKED}),
+        said=canonical_json({key: _said(entry.node) for key, entry in fields.items() if key not in _NOT_ASKED}),
     )
+
+
+def _said(node: Any) -> Any:
+    """Return what YAML reads in a node as plain data, whatever its keys are."""
+    if isinstance(node.value, str):
+        return node.tag, node.value
+    return [[_said(part) for part in pair] if isinstance(pair, tuple) else _said(pair) for pair in node.value]
 
 
 def _written(entry: YamlEntry) -> str:

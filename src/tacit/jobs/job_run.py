@@ -230,17 +230,21 @@ def check_rows(job: Job) -> None:
 
 
 def _check_columns(job: Job) -> None:
-    try:
-        names, refusal = column_names(job.source), None
-    except DataRefused as refused:
-        names, refusal = [], refused
-    if refusal is not None:
-        told = {"given": job.rows[0], "fix": refusal.fix, "place": job.rows[0]}
-        raise job.refuse("rows", refusal.rule, exit_code=refusal.exit_code, **told)
     policy = job.about()
     declared = {
         column: name for name, attribute in policy.domain.items() for column in attribute.read_from(name, policy.item)
     }
+    named = {key: column for key, column in (("person", policy.person), ("order", policy.order)) if column is not None}
+    names: list[str] = []
+    refusal = None
+    try:
+        names = column_names(job.source, {*declared, *named.values()})
+    except DataRefused as refused:
+        refusal = refused
+    if refusal is not None:
+        line, _ = job.places.get(job.rows[0], (None, ""))
+        rule, code = f"cannot be read: {refusal.rule}", refusal.exit_code
+        raise JobError(rule, key="rows", file=job.file, line=line, fix=refusal.fix, exit_code=code)
 
     def fix() -> str:
         return known_columns(names, declared) or "Check the name in the header of the file."
@@ -251,8 +255,8 @@ def _check_columns(job: Job) -> None:
             key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
             rule = "must be a column of the rows"
             raise JobError(rule, key=key, file=file, line=line, fix=fix(), exit_code=Exit.DATA_CHANGED)
-    for key, wanted in (("person", policy.person), ("order", policy.order)):
-        if wanted is not None and wanted not in names:
+    for key, wanted in named.items():
+        if wanted not in names:
             rule = "must be a column of the rows"
             raise job.refuse(key, rule, given=wanted, fix=fix(), exit_code=Exit.DATA_CHANGED)
 

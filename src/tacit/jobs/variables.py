@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -27,7 +27,7 @@ NONE_SET: Final[Variables] = MappingProxyType({})
 
 _VARIABLE: Final = re.compile(r"(\$?)\$\{([A-Za-z_][A-Za-z0-9_]*\})?")  # $${ is ${ itself
 _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-_RESOLVER: Final = yaml.SafeLoader("")
+_RESOLVER: Final[Any] = yaml.SafeLoader("")
 
 
 def read_variables(given: list[str]) -> dict[str, str]:
@@ -73,7 +73,7 @@ def replace_variables(top: YamlEntry, given: Variables) -> None:
                 raise entry.refuse("must name a variable after ${", fix="Write ${DATE}; $${ stands for ${ itself.")
         if parts:
             entry.node.value = "".join(parts) + written[at:]
-            if not entry.node.style:
+            if isinstance(entry.node, yaml.ScalarNode) and not entry.node.style:
                 tag = _RESOLVER.resolve(yaml.ScalarNode, entry.node.value, (True, False))
                 entry.node.tag = tag if tag in _NUMBERS else entry.node.tag
     if unused := sorted(given.keys() - used):

@@ -1,6 +1,7 @@
 """Job files: every refusal has a line and a fix, nothing is charged before everything is checked."""
 
 import os
+import shutil
 import textwrap
 from fractions import Fraction
 from pathlib import Path
@@ -373,7 +374,7 @@ def test_a_folder_that_is_not_free_is_refused_before_anything_is_charged(folder:
     with pytest.raises(JobError, match=r"^demo.yaml:7: out must be a new or empty folder; .* half written"):
         run_job(job)
     (job.out / "finished.json").write_text("{}")
-    with pytest.raises(JobError, match=r"must be a new or empty folder; got .* never overwritten"):
+    with pytest.raises(JobError, match=r"must be a new or empty folder; this one has .* never overwritten"):
         run_job(job)
     assert spent(job) == 0
 
@@ -492,7 +493,7 @@ def test_rows_that_do_not_exist_are_refused_with_the_line(folder: Path) -> None:
     listed = JOB.replace("rows: people.csv", "dataset: parts\nrows:\n  - people.csv\n  - part-*.csv")
     with pytest.raises(JobError, match=r"^demo.yaml:6: rows must match a file; got 'part-\*.csv'"):
         check_rows(read_job(written(folder, listed)))
-    (folder / "part-1.csv").write_text("")
+    shutil.copyfile(folder / "people.csv", folder / "part-1.csv")
     check_rows(read_job(written(folder, listed)))
     with pytest.raises(JobError, match=r"^demo.yaml:6: rows\[1\] must not be given twice"):
         read_job(written(folder, listed.replace("part-*.csv", "people.csv")))

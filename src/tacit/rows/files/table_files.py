@@ -22,7 +22,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -217,20 +217,84 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-Columns: TypeAlias = list[tuple[str, Any]]  # names and types
+Kinds: TypeAlias = list[list[tuple[str, str, int]]]  # of the parts of a column: physical, logical, whether a list
+Columns: TypeAlias = list[tuple[str, Kinds]]  # names and types
 _LONGEST_HEADER: Final = 1 << 24
 _DELIMITERS: Final = ",;\t|"
 _LONGEST_PATH: Final = 4096
 
 
-def column_names(source: Any) -> list[str]:
-    """Return the names of the columns of some files, from a header or a schema; no row is opened."""
+def column_names(source: Any, used: Iterable[str]) -> list[str]:
+    """Return the names of the columns of some files, from headers or schemas, or refuse files that differ in `used`.
+
+    No row is opened.
+    """
     told = written(source)
-    paths: Sequence[str | Path] = told.rows
-    first = Path(next(iter(sorted(glob.glob(str(paths[0]), recursive=True))), paths[0]))
-    if is_csv(first):
-        return [name for name in csv_header(first, told.encoding)[1] if name]
-    return [name for name, _ in parquet_columns(files_of(paths)[0])]
+    found, are_csv = files_of(told.rows)
+    columns = {
+        path: csv_columns(csv_header(path, told.encoding)[1]) if are_csv else parquet_columns(path) for path in found
+    }
+    check_alike(used, columns)
+    return [name for name, _ in together(columns) if name]
+
+
+def check_alike(used: Iterable[str], columns: Mapping[Path, Columns]) -> None:
+    """Refuse files of which one lacks a column that is used, or has it in a type of another meaning.
+
+    Files may differ in columns that nobody uses, in the order of columns, and in how wide whole numbers are.
+    """
+    (first, known), *others = ((path, dict(listed)) for path, listed in columns.items())
+    for path, listed in others:
+        for name in sorted(used):
+            if (name in known) != (name in listed):
+                there, lacking = (first, path) if name in known else (path, first)
+                raise DataRefused(
+                    f"files must all have the column {name!r}: {shown_path(there)} has it, and {shown_path(lacking)} "
+                    "has not",
+                    fix="Write the second one again, or leave it out.",
+                )
+            if name in known and _meaning(known[name]) != _meaning(listed[name]):
+                one, other = _type_words(known[name]), _type_words(listed[name])
+                raise DataRefused(
+                    f"files must have the column {name!r} in one type: it is {one} in {shown_path(first)}, and "
+                    f"{other} in {shown_path(path)}",
+                    fix="Write one of them again.",
+                )
+
+
+def together(columns: Mapping[Path, Columns]) -> Columns:
+    """Return the columns of several files together; one that a file has twice is there twice."""
+    found: Columns = []
+    for listed in columns.values():
+        for place, (name, kinds) in enumerate(listed):
+            if sum(known == name for known, _ in found) <= sum(known == name for known, _ in listed[:place]):
+                found.append((name, kinds))
+    return found
+
+
+def csv_columns(header: Sequence[str]) -> Columns:
+    """Return the columns of a CSV file: every one is text."""
+    return [(name, [[("text", "None", 0)]]) for name in header]
+
+
+def _meaning(kinds: Kinds) -> list[tuple[str, str, int]]:
+    """Return types such that equal ones mean the same: how wide a whole number is says nothing of what it is."""
+    return [("whole number", "", leaf[2]) if _is_whole(*leaf[:2]) else leaf for leaves in kinds for leaf in leaves]
+
+
+def _is_whole(physical: str, logical: str) -> bool:
+    """Say whether a type holds whole numbers that all fit into 64 bits with a sign."""
+    is_plain = logical == "None" or (logical.startswith("Int(") and "bitWidth=64, isSigned=false" not in logical)
+    return physical in ("INT32", "INT64") and is_plain
+
+
+def _type_words(kinds: Kinds) -> str:
+    words = [
+        f"{'a list of ' * bool(repeated)}{physical if logical == 'None' else logical}"
+        for leaves in kinds
+        for physical, logical, repeated in leaves
+    ]
+    return words[0] if len(words) == 1 else f"a structure of {', '.join(words)}"
 
 
 def files_of(paths: Sequence[str | Path]) -> tuple[list[Path], bool]:
@@ -320,19 +384,8 @@ def not_there(text: str) -> DataRefused:
     )
 
 
-def parquet_columns(paths: Sequence[Path]) -> Columns:
-    """Return the columns of Parquet files, which must have the same: names, and types whatever may be missing."""
-    first, *others = [_columns_of_one(path) for path in paths]
-    for path, columns in zip(paths[1:], others, strict=True):
-        if dict(columns) != dict(first) or len(columns) != len(first):
-            raise DataRefused(
-                f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
-                fix="Write it again.",
-            )
-    return first
-
-
-def _columns_of_one(path: Path) -> Columns:
+def parquet_columns(path: Path) -> Columns:
+    """Return the columns of a Parquet file: names, and types whatever may be missing."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

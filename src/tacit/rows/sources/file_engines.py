@@ -21,6 +21,9 @@ from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.table_files import (
+    Columns,
+    check_alike,
+    csv_columns,
     csv_header,
     files_of,
     not_in_encoding,
@@ -28,6 +31,7 @@ from tacit.rows.files.table_files import (
     parquet_columns,
     refuse_one_name_twice,
     text_of_file,
+    together,
 )
 from tacit.rows.files.written import UTF_8
 from tacit.rows.guard import blind, closed
@@ -53,12 +57,14 @@ def files(paths: Sequence[str | Path], declared: frozenset[str], encoding: str =
     found, are_csv = files_of(paths)
     if not are_csv and encoding != UTF_8:
         raise DataRefused(NO_ENCODING, fix="Leave it out.")
-    return _csv(found, declared, encoding) if are_csv else _parquet(found)
+    return _csv(found, declared, encoding) if are_csv else _parquet(found, declared)
 
 
-def _parquet(paths: Sequence[Path]) -> Engine:
+def _parquet(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     before = identities(paths)
-    columns = parquet_columns(paths)
+    columns_of = {path: parquet_columns(path) for path in paths}
+    check_alike(declared, columns_of)
+    columns = together(columns_of)
     connection = embedded()
     listed = ", ".join(map(_literal, paths))
     # a folder called like a column does not speak for the column that the file has
@@ -70,8 +76,11 @@ def _parquet(paths: Sequence[Path]) -> Engine:
         query = f"FROM read_parquet([{listed}]{options})"
         relation = connection.sql(query)
         if coarse:  # DuckDB renames the second of two columns alike
-            named = zip(relation.columns, columns, strict=True)
-            kept = [quoted_name(ours) for ours, (name, _) in named if name not in coarse]
+            # of several files DuckDB puts together names that differ in case
+            names = [name for name, _ in columns] if len(paths) == 1 else relation.columns
+            left_out = {name.casefold() for name in coarse}
+            named = zip(relation.columns, names, strict=True)
+            kept = [quoted_name(ours) for ours, name in named if name.casefold() not in left_out]
             relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
         return relation
 
@@ -86,7 +95,7 @@ def _parquet(paths: Sequence[Path]) -> Engine:
             ),
         },
     )
-    return ParquetEngine(relation, connection, before, paths, columns, frozenset(coarse))
+    return ParquetEngine(relation, connection, before, columns_of, columns, frozenset(coarse))
 
 
 def _is_coarse(logical: str) -> bool:
@@ -97,20 +106,17 @@ def _csv(paths: Sequence[Path], declared: frozenset[str], encoding: str) -> Engi
     # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
     # text, a missing field is empty and unquoted.
     before = identities(paths)
-    headers = [csv_header(path, encoding) for path in paths]
-    delimiter, names = headers[0]
-    for path, header in zip(paths, headers, strict=True):
-        if header != headers[0]:
-            raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
-    if not declared <= set(names):  # without a header line these would be the first person's values
-        refuse_one_name_twice(names)
+    headers = {path: csv_header(path, encoding) for path in paths}
+    for _, names in headers.values():
+        if not declared <= set(names):  # without a header line these would be the first person's values
+            refuse_one_name_twice(names)
+    check_alike(declared, {path: csv_columns(names) for path, (_, names) in headers.items()})
     copies = None if encoding == UTF_8 else Copies(paths, encoding)
     for path, read in zip(paths, copies.paths if copies else paths, strict=True):
         if not blind(functools.partial(_ends_in_time, read), "looking at the end of a file"):
             raise not_well_formed(path)
-    engine = CsvEngine(embedded(), before, (delimiter, names), copies)
-    # DuckDB reads the first column to count rows, whatever it is
-    engine.look_through({0} | {place for place, name in enumerate(names) if name in declared})
+    engine = CsvEngine(embedded(), before, headers, copies)
+    engine.look_through(declared)
     return engine
 
 
@@ -161,17 +167,19 @@ class ParquetEngine(_Files):
         relation: Any,
         connection: duckdb.DuckDBPyConnection,
         before: Identities,
-        paths: Sequence[Path],
+        columns_of: Mapping[Path, Columns],
         leaves: Sequence[tuple[str, Any]],
         coarse: frozenset[str],
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
-        self._paths, self._coarse = paths, coarse
+        self._paths, self._coarse, self._columns_of = tuple(columns_of), coarse, columns_of
         self._legibly = False  # whether Arrow reads the rows for DuckDB, which fails on texts that are no UTF-8
         # columns that are not made of parts; a dot in a name is the way to a part of a column to Arrow
         self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
         # read as dictionaries, whatever a file says that a column is to be read as
-        self._texts = frozenset(name for name, leaf in self._flat.items() if leaf == ("BYTE_ARRAY", "String", 0))
+        text = [[("BYTE_ARRAY", "String", 0)]]
+        everywhere = [{name for name, kinds in listed if kinds == text} for listed in columns_of.values()]
+        self._texts = frozenset(self._flat).intersection(*everywhere)
         self._halves = frozenset(
             name for name, found in leaves if any(leaf[1] == "Float16" for one in found for leaf in one)
         )
@@ -181,6 +189,10 @@ class ParquetEngine(_Files):
         """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
         found = super().schema() | {name: arrow_column(self._type(name)) for name in self._coarse}
         return {name: replace(column, bits=16) if name in self._halves else column for name, column in found.items()}
+
+    def try_column(self, raw: str) -> None:
+        """Refuse files that differ in a column that nobody has named before."""
+        check_alike([raw], self._columns_of)
 
     def _type(self, name: str) -> pa.DataType:
         kind = min(self._types[name], key=str)  # files may tell a zone in different ways
@@ -296,7 +308,8 @@ def _copied(path: Path, encoding: str) -> Path:
 class CsvEngine(_Files):
     """CSV files: every column is text, under the names of the header, which need not be names that SQL can tell.
 
-    DuckDB is told how many columns there are and reads them by place; so the header is looked at again, too.
+    DuckDB is told how many columns there are and reads them by place; so headers are looked at again, too. Files with
+    different headers are read apart.
     """
 
     place = "csv"
@@ -305,36 +318,41 @@ class CsvEngine(_Files):
         self,
         connection: duckdb.DuckDBPyConnection,
         before: Identities,
-        header: tuple[str, list[str]],
+        headers: Mapping[Path, tuple[str, list[str]]],
         copies: Copies | None = None,
     ) -> None:
-        super().__init__(None, connection, before, [name for name in header[1] if name])
-        self._header = header
-        self._places = {name: place for place, name in enumerate(header[1]) if name}
+        self._columns_of = {path: csv_columns(names) for path, (_, names) in headers.items()}
+        super().__init__(None, connection, before, [name for name, _ in together(self._columns_of) if name])
+        self._headers = headers
+        self._alike: dict[str, list[Path]] = {}  # files with one header, by what DuckDB is told of it
+        for path, header in headers.items():
+            self._alike.setdefault(repr(header), []).append(path)
         self._copies = copies
-        self._in_utf8 = dict(zip(before, map(str, copies.paths), strict=True)) if copies else {}
-        self._paths: Sequence[str] | None = list(before)  # None: no row is read
-        self._legible: set[int] = set()  # the columns that were looked through
+        self._in_utf8 = dict(zip(headers, copies.paths, strict=True)) if copies else {}
+        self._has_rows = True
+        self._legible: set[str] = set()  # the columns that were looked through
 
-    def look_through(self, places: Set[int]) -> None:
+    def look_through(self, columns: Set[str]) -> None:
         """Refuse files in which a line, or a field of these columns, cannot be read, so that no later question fails.
 
         Each file by itself: with parallel=false, or for many files at once, DuckDB 2.0 ends a file in silence where a
         quote is never closed. What is wrong with a line is found in any column, letters that are no UTF-8 in those that
         are read. Each reading costs something for every column of the file, so that there are few.
         """
-        counted = ", ".join(f"count(k{place})" for place in sorted(places))
-        for path in self._before:
-            query = f"SELECT {counted} FROM {self._rows([path])}"  # noqa: S608
+        for path, (_, names) in self._headers.items():
+            # DuckDB reads the first column to count rows, whatever it is
+            places = {0} | {place for place, name in enumerate(names) if name in columns}
+            query = f"SELECT {', '.join(f'count(k{place})' for place in sorted(places))} FROM {self._rows([path])}"  # noqa: S608
             closed(
                 lambda query=query: self.connection.execute(query).fetchall(),  # type: ignore[misc]
                 unreadable(),
-                {duckdb.InvalidInputException: not_well_formed(Path(path))},
+                {duckdb.InvalidInputException: not_well_formed(path)},
             )
-        self._legible |= places
+        self._legible |= columns
 
-    def _rows(self, paths: Sequence[str]) -> str:
-        delimiter, names = self._header
+    def _rows(self, paths: Sequence[Path]) -> str:
+        """Return files with one header as a table of SQL."""
+        delimiter, names = self._headers[paths[0]]
         columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
         read = [self._in_utf8.get(path, path) for path in paths]
         return (
@@ -346,32 +364,40 @@ class CsvEngine(_Files):
 
     def try_column(self, raw: str) -> None:
         """Look through a column that nobody has named before."""
-        if self._places[raw] not in self._legible:
+        check_alike([raw], self._columns_of)
+        if raw not in self._legible:
             with self.quiet():
-                self.look_through({self._places[raw]})
+                self.look_through({raw})
 
     def schema(self) -> dict[str, DataColumn]:
-        return {name: DataColumn("text") for name in self._places}
+        return {name: DataColumn("text") for name in self._names}
 
     def type_of(self, raw: str) -> str:
         return "VARCHAR"
 
     def unchanged(self) -> bool:
-        return super().unchanged() and all(
-            csv_header(Path(path), self._copies.encoding if self._copies else UTF_8) == self._header
-            for path in self._before
-        )
+        encoding = self._copies.encoding if self._copies else UTF_8
+        return super().unchanged() and all(csv_header(path, encoding) == told for path, told in self._headers.items())
 
     def relation(self, columns: Mapping[str, str]) -> Any:
-        cells = {new: f"k{self._places[raw]}" if self._paths is not None else "NULL" for new, raw in columns.items()}
-        chosen = ", ".join(f"(CAST({cell} AS VARCHAR) COLLATE C) AS {new}" for new, cell in cells.items())
-        rows = "(SELECT 1 WHERE false)" if self._paths is None else self._rows(self._paths)
-        return self.connection.sql(f"SELECT {chosen or '1 AS one'} FROM {rows}")  # noqa: S608
+        if not self._has_rows:
+            return self.connection.sql(f"{_chosen(dict.fromkeys(columns, 'NULL'))} WHERE false")
+        parts = []
+        for paths in self._alike.values():
+            _, names = self._headers[paths[0]]
+            cells = {new: f"k{names.index(raw)}" for new, raw in columns.items()}
+            parts.append(f"{_chosen(cells)} FROM {self._rows(paths)}")
+        return self.connection.sql(" UNION ALL ".join(parts))
 
     def emptied(self) -> Engine:
         other = copy.copy(self)
-        other._paths = None
+        other._has_rows = False
         return other
+
+
+def _chosen(cells: Mapping[str, str]) -> str:
+    listed = ", ".join(f"(CAST({cell} AS VARCHAR) COLLATE C) AS {new}" for new, cell in cells.items())
+    return f"SELECT {listed or '1 AS one'}"
 
 
 def _legible(piece: Piece) -> Iterator[Batch]:
