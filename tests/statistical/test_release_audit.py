@@ -107,7 +107,9 @@ def order_by_parity(monkeypatch):
 
 def mean_over_the_true_count(monkeypatch):
     def careless(truth, plan):
-        return truth.copy() if str(plan.query) == "count()" else blur(truth, plan)
+        noisy = blur(truth, plan)
+        noisy[1] = truth.sum() - noisy[0]  # the two sums of a mean: together they tell how many people there are
+        return noisy
 
     monkeypatch.setattr(measuring, "blur", careless)
 
