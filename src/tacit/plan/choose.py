@@ -131,7 +131,11 @@ class Explanation:
         is_exact = self.plan.rmse == 0 and self.gain != math.inf
         policy = self.plan.policy
         lines += [
-            *([] if policy.person is None else [f"  of each person ({policy.person}) {policy.rows_in_words}"]),
+            *(
+                []
+                if policy.person is None
+                else [f"  of each person ({policy.person}) {policy.counted_in_words(self.plan.query.of)}"]
+            ),
             error + (f" (exact, {self.plan.about})" if is_exact else ""),
             f"  plain differential privacy ({policy.plain_form}) at the same epsilon: {self._plain_words()}",
             *(f"  {cost.words}" for cost in self.knowledge),

@@ -74,6 +74,11 @@ class Query(WhatCounts, ABC):
         """What is counted, in words: rows where the question says so, else people."""
         return self.of or "people"
 
+    @property
+    def of_rows(self) -> str:
+        """The word behind what does not say by itself that rows are meant."""
+        return " (rows)" if self.of == "rows" else ""
+
     def read_under(self, policy: Policy) -> Query:
         """Return the question with what it counts under this policy, or refuse what it cannot be asked of."""
         if self.of == "rows" and policy.person is not None and any(policy.domain[n].is_set for n in self.mentioned()):

@@ -204,12 +204,17 @@ class Policy:
     @property
     def rows_in_words(self) -> str:
         """Which rows of a person count, if a person column is named."""
+        return self.counted_in_words(None).replace("; in counts,", "; in counts of people,")
+
+    def counted_in_words(self, of: str | None) -> str:
+        """Say which rows of a person count in a question of people or of rows."""
         many, (how, has_items) = self.per_person, self._choice_in_words
         if has_items:
             items = "items" if self.item is None else f"items in {self.item}"
             return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {how}"
         some = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
-        once = "" if many == 1 else "; in counts, each person once in each cell"
+        once = "; every one of them counts" if of == "rows" else "; in counts, each person once in each cell"
+        once = "" if many == 1 else once
         return f"{some}, {how}; other rows are left out{once}"
 
     @property

@@ -119,7 +119,7 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
         plan.policy,
         plan.epsilon,
         subject={"made": now(), "dataset": dataset, "query": plan.query.document()},
-        protects=protects_in_words(plan.policy),
+        protects=protects_in_words(plan.policy, plan.query.of),
         step={**plan.step_document(), "derivation": list(step.why)},
         mechanism=plan.mechanism,
         noise=plan.noise_document(),
@@ -136,8 +136,8 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
     )
 
 
-def protects_in_words(policy: Policy) -> str:
+def protects_in_words(policy: Policy, of: str | None = None) -> str:
     """Say whose record a release protects, and which of their rows count."""
     if policy.person is None:
         return "one row (no person column was named, so every row is taken for a person of its own)"
-    return f"one person, all rows with the same {policy.person} ({policy.rows_in_words})"
+    return f"one person, all rows with the same {policy.person} ({policy.counted_in_words(of)})"

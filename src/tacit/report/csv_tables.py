@@ -50,7 +50,9 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
     names = record.plan.query.split_by()
     if len(names) == 2 and min(shape := _shape(record, names)) <= _WIDEST and record.plan.answers <= LARGEST_CSV:
         written.append(f"{name}.cross.csv")
-        _write_cross(folder / written[-1], _HistogramTable(names, shape, record.labels(), record.numbers()), error)
+        _write_cross(
+            folder / written[-1], _HistogramTable(names, shape, record.filed_labels(), record.numbers()), error
+        )
     parts = _part_names(tables) if len(tables) > 1 else [""]
     for table, part in zip(tables if len(tables) <= MOST_TABLES else [], parts, strict=False):
         if part:
@@ -63,7 +65,7 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
 
 def _tables(record: ReleaseRecord) -> list[_HistogramTable]:
     query, domain = record.plan.query, record.plan.policy.domain
-    labels, numbers = record.labels(), record.numbers()
+    labels, numbers = record.filed_labels(), record.numbers()
     found, start = [], 0
     for names in query.tables(domain):
         size = math.prod(domain[each].size for each in names)
@@ -73,7 +75,7 @@ def _tables(record: ReleaseRecord) -> list[_HistogramTable]:
             _HistogramTable(
                 names,
                 _shape(record, names),
-                {each: labels[each][cut] for each in names},
+                {each: labels[each][cut] for each in [*names, *(key for key in labels if key not in record.labels())]},
                 {key: column[cut] for key, column in numbers.items()},
             )
         )

@@ -193,7 +193,7 @@ def _within(plan: Plan) -> str:
 
 def _in_units(unit: str, of_values: str) -> str:
     """Return what an expected error is a number of, as it stands behind the number in a sentence."""
-    if unit == "people":
+    if unit in ("people", "rows"):
         return unit
     return f"(in units of {unit})" if unit == of_values else f"({unit})"
 

@@ -308,7 +308,7 @@ def test_a_policy_says_about_whom_it_is():
     assert "Each row is one person." in said(everything())
     assert "if a person may own several rows, name the column: `person: ..`." in said(everything())
     people = "A person is all rows with the same patient_id"
-    left = "other rows are left out; in counts, each person once in each cell."
+    left = "other rows are left out; in counts of people, each person once in each cell."
     text = said(everything(), person="patient_id", per_person=3)
     assert f"{people}: up to 3 rows that fit the domain count, chosen as at random; {left}" in text
     text = said(everything(), person="patient_id", per_person=3, order="day")

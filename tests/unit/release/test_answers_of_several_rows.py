@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -161,3 +162,29 @@ def test_what_was_counted_is_said_everywhere_and_does_not_depend_on_the_rows(tmp
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "label"),
+    [
+        (tc.count(of="rows"), "Number of rows", "all rows"),
+        (tc.histogram("ward", of="rows"), "Rows by ward", "Surgery"),
+        (tc.mean("cost", by="ward"), "Mean of cost by ward (rows)", "Surgery"),
+        (tc.median("cost"), "Median of cost (rows)", "0.5"),
+        (tc.cumulative("day"), "Rows with day up to each value", "2023-01"),
+        (tc.top_k("ward", 1, of="rows"), "The 1 most frequent values of ward (rows)", ""),
+    ],
+    ids=lambda given: getattr(given, "keyword", None),
+)
+def test_what_is_about_rows_says_so_wherever_it_stands(
+    query: Any, words: str, label: str, rows: pd.DataFrame, tmp_path: Path
+) -> None:
+    policy = tc.Policy(DOMAIN, tc.secrets.taking_part(), person="patient", per_person=3)
+    record = tc.Session(policy, rows, budget=1).release(query, epsilon=1)
+    assert record.plan.query.words(DOMAIN) == words
+    assert set(record.frame["of"]) == {"rows"}
+    assert label in str(record.frame.iloc[0, 0])
+    assert record.save(tmp_path / "found").joinpath("values.csv").read_text().count("rows") >= len(record.values)
+    assert record.certificate["query"][record.plan.query.word]["of"] == "rows"
+    assert record.certificate["protects"].endswith("other rows are left out; every one of them counts)")
+    assert "people" not in str(record.chart().to_dict()).replace("everyone", "")

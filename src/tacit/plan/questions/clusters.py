@@ -123,7 +123,7 @@ class Clusters(Derived):
         return {"attributes": list(self.names), "k": self.k}
 
     def words(self, domain: Domain) -> str:
-        return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}"
+        return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}{self.of_rows}"
 
     def error_unit(self, domain: Domain) -> str:
         """Return what the expected error is a number of: people lie so much further from the nearest centre."""

@@ -76,7 +76,7 @@ class Quantiles(Derived):
         return {"attribute": self.name, "at": [float(text) if "/" not in text else text for text in listed]}
 
     def words(self, domain: Domain) -> str:
-        return f"{self.word.capitalize()} of {self.name}"
+        return f"{self.word.capitalize()} of {self.name}{self.of_rows}"
 
     def unit_words(self, domain: Domain) -> str:
         return self.name

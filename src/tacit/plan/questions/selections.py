@@ -312,7 +312,7 @@ class TopK(SelectionOfOne):
     bounded: ClassVar[str] = "k"
 
     def words(self, domain: Domain) -> str:
-        return f"The {self.k:,} most frequent {self.kind(domain)} of {self.name}"
+        return f"The {self.k:,} most frequent {self.kind(domain)} of {self.name}{self.of_rows}"
 
     def plan(self, policy: Policy, epsilon: Fraction) -> TopKPlan | BarPlan:
         return plan_top_k(self, policy, epsilon)

@@ -92,7 +92,7 @@ class Summed(Query):
         return {"attribute": self.name, **({"by": list(self.by)} if self.by else {})}
 
     def words(self, domain: Domain) -> str:
-        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}"
+        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}{self.of_rows}"
 
     def split_by(self) -> tuple[str, ...]:
         return self.by
@@ -148,7 +148,7 @@ class Total(Summed, Linear):
     def words(self, domain: Domain) -> str:
         if self.weight is None:
             return super().words(domain)
-        return f"Total of {self.unit_words(domain)}{by_words(self.by)}"
+        return f"Total of {self.unit_words(domain)}{by_words(self.by)}{self.of_rows}"
 
     def unit_words(self, domain: Domain) -> str:
         return self.name if self.weight is None else f"{self.name} times {self.weight}"

@@ -3,6 +3,7 @@
 In reading order:
 
     private_counts  true counts for audits
+    kept_rows       how much counts with so many rows per person
     row_check       which cells of the rows do not fit the domain, and which keys repeat
 """
 

@@ -26,6 +26,7 @@ from tacit.plan.measure.measured import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator import PRIVATE
+from tacit.release.curator.kept_rows import KeptRows, kept_lines, kept_rows
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.cells.kinds import REMEDIES, UNEXPECTED, code_of, unexpected_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr
@@ -154,6 +155,7 @@ class RowsCheck:
     `rows` is how many there are, `kept` how many the domain keeps, `remaining` what an exact count of everybody under
     the policy would be (None where a release would be refused): people, or rows where no person is named. `counted` is
     how many of the rows that are kept releases count: of each person no more than `per_person`, and none of nobody.
+    `kept_by` says how many would count with other numbers of rows per person, if somebody owns several.
     """
 
     rows: int
@@ -162,6 +164,7 @@ class RowsCheck:
     columns: tuple[ColumnCheck, ...]
     persons: tuple[PersonCheck, ...] = ()
     key: KeyCheck | None = None
+    kept_by: tuple[KeptRows, ...] = ()
     private: str = field(default=PRIVATE, init=False)
 
     @property
@@ -190,6 +193,7 @@ class RowsCheck:
             "columns": [_document(column) for column in self.columns],
             "persons": [_document(person, "per_person", "counted") for person in self.persons],
             "key": None if self.key is None else _document(self.key),
+            "kept_by": [asdict(one) for one in self.kept_by],
         }
 
     def __str__(self) -> str:
@@ -207,6 +211,8 @@ class RowsCheck:
         lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]
         if self.persons:
             lines += ["", "People:", *(f"  - {person}" for person in self.persons)]
+        if self.kept_by:
+            lines += ["", *kept_lines(self.kept_by)]
         if self.key is not None:
             lines += ["", "Key:", f"  - {self.key}"]
         return "\n".join(lines)
@@ -233,6 +239,9 @@ def check_rows(
         raise DataRefused("item counts have no cells to check", fix="Give the rows.")
     policy = policy.about(person, per_person, order, item)
     found = _Check(policy, rows).done()
+    of_rows = policy.person is not None and not any(attribute.is_set for attribute in policy.domain.values())
+    if of_rows and found.remaining and found.persons[0].several:
+        found = replace(found, kept_by=kept_rows(policy, rows))
     return replace(found, key=check_key(open_for(policy, rows), list(policy.domain), key)) if key else found
 
 

@@ -29,6 +29,7 @@ from tacit.plan.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan
+from tacit.plan.question import Labels
 from tacit.plan.sums_of_cells import spread_of_sums
 from tacit.release.certificate import Certificate
 from tacit.release.results.value_files import side_by_side, with_interval, write_csv, write_table
@@ -78,6 +79,13 @@ class ReleaseRecord(ABC):
     def labels(self) -> dict[str, Any]:
         """Return the columns that say what each value is about, and what was found out about it in words."""
 
+    def filed_labels(self) -> dict[str, Any]:
+        """Return the labels as frames and files have them: with what was counted, people or rows, if that is said."""
+        labels, of = self.labels(), self.plan.query.of
+        return (
+            labels if of is None else side_by_side(labels, {"of": Labels([of], np.zeros(len(self.values), np.int64))})
+        )
+
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the columns of numbers: the values, and the ends of their intervals where a frame has them."""
         lower, upper = self.interval(level)
@@ -102,7 +110,7 @@ class ReleaseRecord(ABC):
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
         """Return the labels and numbers by column name; a number is renamed where an attribute has its name."""
-        return side_by_side(self.labels(), self.numbers(level))
+        return side_by_side(self.filed_labels(), self.numbers(level))
 
     @property
     def frame(self) -> Any:
@@ -149,11 +157,12 @@ class ReleaseRecord(ABC):
 
     def write_csv(self, path: Path) -> None:
         """Write the frame as CSV, whatever engine the rows came from: safe in spreadsheets, with digits that count."""
-        write_csv(path, self.labels(), self.numbers(), error=self.digits_for)
+        write_csv(path, self.filed_labels(), self.numbers(), error=self.digits_for)
 
     def write_values(self, folder: Path, name: str) -> str:
         """Write the frame to a file of this name, CSV or (a large table) Parquet; return what the file is called."""
-        return write_table(folder, name, self.plan.answers, self.labels(), self.numbers(), error=self.digits_for)
+        labels, numbers = self.filed_labels(), self.numbers()
+        return write_table(folder, name, self.plan.answers, labels, numbers, error=self.digits_for)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

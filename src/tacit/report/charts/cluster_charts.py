@@ -55,7 +55,9 @@ def _(query: Clusters, record: Any) -> View:
     labels, notes = short_labels([f"{number}: {where}" for number, where in enumerate(at, start=1)], "cluster")
     rows = interval_rows(record.values, *record.interval(LEVEL), label=labels)
     named = in_words([printable(name) for name in columns])
-    return View(lying_bars(rows, "centre", ALONE), (*notes, f"Where each centre lies: {named}."))
+    return View(
+        lying_bars(rows, "centre", ALONE, what=record.plan.query.who), (*notes, f"Where each centre lies: {named}.")
+    )
 
 
 def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool) -> View:
@@ -103,7 +105,7 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
         tip("label:N", "cluster"),
         tip("at:Q", columns[across]),
         tip("beside:Q", columns[1 - across]),
-        tip("value:Q", "people, estimate"),
+        tip("value:Q", f"{record.plan.query.who}, estimate"),
     ]
     marks = base.mark_point(shape="cross", size=160, color=LINE, filled=True, opacity=1).encode(**where, tooltip=tips)
     names = base.mark_text(dx=10, dy=-10, fontSize=13, fontWeight="bold", color=LINE).encode(**where, text="label:N")
@@ -113,7 +115,8 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
         outside = max(float(record.parts[1].values[0] - record.parts[0].values[seen].sum()), 0.0)
         notes.append(
             "The axes show the cells that stand out from their noise, with a margin. "
-            f"{int((~seen).sum()):,} cells lie outside, with an estimated {outside:,.0f} people in all."
+            f"{int((~seen).sum()):,} cells lie outside, with an estimated {outside:,.0f} "
+            f"{record.plan.query.who} in all."
         )
     if left_out > 0:
         notes.append(f"The {len(rows):,} fullest are drawn.")

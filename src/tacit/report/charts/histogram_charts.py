@@ -230,7 +230,7 @@ def _two(part: HistogramPart, room: Room) -> View:
         {"down": sides[down].labels[i], "across": sides[across].labels[j], "value": rounded(value, digits)}
         for (i, j), value in np.ndenumerate(sums if down == 0 else sums.T)
     ]
-    view = heat_map(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room)
+    view = heat_map(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room, part.what)
     notes = [side.note for side in sides if side.note]
     return View(view, (*notes, *below_zero_note(sums)), has_intervals=False)
 
@@ -254,8 +254,8 @@ def _grouped(part: HistogramPart, few: int, many: int, room: Room) -> View:
     return View(fitted(alt.layer(bars, rules), room, height=height))
 
 
-def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], room: Room) -> Any:
-    """Return a heat map of rows that have the fields `down`, `across` and `value`."""
+def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], room: Room, what: str) -> Any:
+    """Return a heat map of rows that have the fields `down`, `across` and `value`, which is a number of `what`."""
     base = chart_of(rows)
     (down_name, across_name), down, across = names, sides[0].labels, sides[1].labels
     limit = 220 if room.fits else 170
@@ -269,7 +269,7 @@ def heat_map(rows: list[Row], sides: tuple[Side, Side], names: tuple[str, str], 
     x = alt.X("across:N", title=printable(across_name), **in_order(across), axis=axis)
     tips = [tip("down:N", down_name), tip("across:N", across_name), tip("value:Q", "estimate")]
     high = max((row["value"] for row in rows), default=0.0)
-    cells = base.mark_rect().encode(x=x, y=y, color=_ramp(high, legend=room.fits), tooltip=tips)
+    cells = base.mark_rect().encode(x=x, y=y, color=_ramp(high, what, legend=room.fits), tooltip=tips)
     step = 24 if len(down) <= 20 else 12 if len(down) <= 35 else 8
     if not room.fits:
         step = min(step, 14)
@@ -313,7 +313,7 @@ def _map(part: HistogramPart, room: Room) -> View:
     x = alt.X("left:Q", title=printable(grid.of[1]), scale=alt.Scale(nice=False, zero=False))
     tips = [tip("top:Q", grid.of[0]), tip("left:Q", grid.of[1]), tip("value:Q", "estimate")]
     boxes = chart_of(rows).mark_rect().encode(x=x, x2="right:Q", y=y, y2="bottom:Q")
-    cells = boxes.encode(color=_ramp(float(sums.max()), legend=room.fits), tooltip=tips)
+    cells = boxes.encode(color=_ramp(float(sums.max()), part.what, legend=room.fits), tooltip=tips)
     notes = []
     if tall > 1 or wide > 1:
         notes.append(f"Blocks of {tall} x {wide} cells are added up; the table has all {grid.size:,}.")
@@ -334,15 +334,15 @@ def panels(parts: Sequence[HistogramPart]) -> View:
     if len(parts) > PANELS:
         notes.insert(0, f"The first {PANELS} of {len(parts):,} tables; the others are in the table of values.")
     if any(len(part.names) == 2 for part in parts[:PANELS]):
-        notes.append("Darker means more people; each panel has its own scale.")
+        notes.append(f"Darker means more {parts[0].what}; each panel has its own scale.")
     both = alt.concat(*layers, columns=1).resolve_scale(color="independent", x="independent", y="independent")
     return View(both, tuple(dict.fromkeys(notes)), has_intervals=any(view.has_intervals for view in views))
 
 
-def _ramp(high: float, *, legend: bool) -> Any:
+def _ramp(high: float, what: str, *, legend: bool) -> Any:
     scale = alt.Scale(scheme=RAMP, domain=[0, max(high, 1.0)], clamp=True)
     bar = alt.Legend(orient="bottom", gradientLength=200, format=NUMBER, tickCount=4) if legend else None
-    return alt.Color("value:Q", title="people", scale=scale, legend=bar)
+    return alt.Color("value:Q", title=printable(what), scale=scale, legend=bar)
 
 
 def below_zero_note(values: Floats) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ UNDER_A_STRIP: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # two view
 
 @draw.register
 def _(query: Count, record: Any) -> View:
-    return one_number("people", "people", record.values, *record.interval(LEVEL), error=record.plan.rmse)
+    return one_number(query.who, query.who, record.values, *record.interval(LEVEL), error=record.plan.rmse)
 
 
 @draw.register
@@ -118,8 +118,8 @@ def _(query: Cumulative, record: Any) -> View:
 
 
 def _running_counts(query: Cumulative | Ranges, record: Any, values: Floats, interval: Interval) -> View:
-    part = HistogramPart(record.plan.policy.domain, (query.name,), values, interval)
-    return line_view(part, ALONE, thinned=True, what="people up to this value")
+    part = HistogramPart(record.plan.policy.domain, (query.name,), values, interval, query.who)
+    return line_view(part, ALONE, thinned=True, what=f"{query.who} up to this value")
 
 
 @draw.register
@@ -129,20 +129,20 @@ def _(query: Ranges, record: Any) -> View:
         view = _running_counts(query, record, record.running, record.running_interval)
         return replace(view, notes=(*view.notes, "A range is the difference of two of these counts."))
     attribute = domain[query.name]
-    part = HistogramPart(domain, (query.name,), values, record.interval)
+    part = HistogramPart(domain, (query.name,), values, record.interval, query.who)
     first, last = query.runs(domain)
     if query.ranges is not None:
         picked = np.arange(min(len(values), MOST_DRAWN))
         labels = distinct(_range_words(attribute, first[picked], last[picked]))
         notes = (f"The first {len(picked)} of {len(values):,} ranges.",) if len(picked) < len(values) else ()
-        return View(lying_bars(part.rows(picked, label=labels), query.name, ALONE), notes)
+        return View(lying_bars(part.rows(picked, label=labels), query.name, ALONE, what=query.who), notes)
     step = -(-attribute.size // MOST_DRAWN)
     picked = np.flatnonzero((first % step == 0) & ((last % step == 0) | (last == attribute.size - 1)))
     down, across = labels_of(attribute, first[picked]), labels_of(attribute, last[picked])
     columns = [labels_of(attribute, np.array([place]))[0] for place in np.unique(last[picked])]
     sides = Side(list(dict.fromkeys(down)), picked, is_scale=True), Side(columns, picked, is_scale=True)
     rows = part.rows(picked, down=down, across=across)
-    view = heat_map(rows, sides, (f"{query.name} from", f"{query.name} to"), ALONE)
+    view = heat_map(rows, sides, (f"{query.name} from", f"{query.name} to"), ALONE, query.who)
     notes = (f"Ranges with ends {step:,} values apart; the table has all {len(values):,}.",) if step > 1 else ()
     return View(view, (*notes, *below_zero_note(values[picked])), has_intervals=False)
 
@@ -150,7 +150,7 @@ def _(query: Ranges, record: Any) -> View:
 @draw.register
 def _(query: Rectangles, record: Any) -> View:
     domain = record.plan.policy.domain
-    part = HistogramPart(domain, query.names, record.values, record.interval)
+    part = HistogramPart(domain, query.names, record.values, record.interval, query.who)
     if query.rectangles is None:
         return histogram_view(part, ALONE)
     picked = np.arange(min(len(record.values), MOST_DRAWN))
@@ -161,7 +161,7 @@ def _(query: Rectangles, record: Any) -> View:
         notes = (f"The first {len(picked)} of {len(record.values):,} rectangles.", *notes)
     along = [printable(name) for name, _, _ in _sides(query, domain, 0)]
     notes = (*notes, f"Each rectangle by {along[0]}, then by {along[1]}.")
-    return View(lying_bars(part.rows(picked, label=labels), "rectangle", ALONE), notes)
+    return View(lying_bars(part.rows(picked, label=labels), "rectangle", ALONE, what=query.who), notes)
 
 
 @draw.register
@@ -180,6 +180,7 @@ def _(query: Marginals, record: Any) -> View:
             names,
             record.values[table],
             partial(interval, table),
+            query.who,
             sums=partial(record.sums, number) if isinstance(record, LinearRecord) else None,
         )
         for number, (names, table) in enumerate(zip(query.sets, tables, strict=True))
@@ -191,10 +192,10 @@ def _(query: Marginals, record: Any) -> View:
 def _(query: Quantiles, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     if len(record.values) == 1:
-        title = f"{shown(query.shares[0])} of the people have at most this {query.name}"
+        title = f"{shown(query.shares[0])} of the {query.who} have at most this {query.name}"
         return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     rows = interval_rows(record.values, lower, upper, label=[shown(share) for share in query.shares])
-    return View(lying_points(rows, "share of people", ALONE, what=f"{query.name} that they have at most"))
+    return View(lying_points(rows, f"share of {query.who}", ALONE, what=f"{query.name} that they have at most"))
 
 
 @draw.register
@@ -248,7 +249,7 @@ def _(query: Total | Moment, domain: Domain, at: int) -> str:
 
 @say_place.register
 def _(query: Quantiles, domain: Domain, at: int) -> str:
-    return f"{shown(query.shares[at])} of the people, by {printable(query.name)}"
+    return f"{shown(query.shares[at])} of the {query.who}, by {printable(query.name)}"
 
 
 @list_parts.register
@@ -339,7 +340,7 @@ def _ranking(query: TopK, record: Ranking) -> View:
     """The chosen items by their released values."""
     many = min(len(record.places), TOP)
     notes = (f"The first {many} of {len(record.places):,}; the table has all.",) if many < len(record.places) else ()
-    return View(lying_bars(_rows(record, np.arange(many)), _name(record), ALONE), notes)
+    return View(lying_bars(_rows(record, np.arange(many)), _name(record), ALONE, what=record.plan.query.who), notes)
 
 
 @draw.register(Below)
@@ -358,7 +359,7 @@ def _threshold(query: Below, record: CountVerdict) -> View:
     base = chart_of(interval_rows(drawn, ends[:1], ends[1:], label=["count"], text=[text]))
     widest = max(ends[1], float(threshold)) * 1.15 + 1
     scale = alt.Scale(domain=[0, widest])
-    x = alt.X("lower:Q", title="people", scale=scale, axis=number_axis())
+    x = alt.X("lower:Q", title=query.who, scale=scale, axis=number_axis())
     marks = base.mark_bar(color=SKY, height=14).encode(x=x, x2="upper:Q", tooltip=tips_for("label"))
     layers = [marks]
     if has_value:
@@ -410,7 +411,7 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
         notes.append(f"The first {TOP} of {len(valued):,} released values; the table has all.")
     first = valued[:TOP]
     limit = query.threshold if isinstance(query.threshold, int) else plan.thresholds[record.places[first]].tolist()
-    bars = lying_bars(_rows(record, first), _name(record), UNDER_A_STRIP, limit=limit, colour=ORANGE)
+    bars = lying_bars(_rows(record, first), _name(record), UNDER_A_STRIP, what=query.who, limit=limit, colour=ORANGE)
     both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")
     return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
 

@@ -122,7 +122,7 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     above = base.transform_filter(~is_plain & alt.datum.differs).mark_text(dx=-4, dy=-11, **text)
     view = alt.layer(lines, points, *(one.encode(x=x, y=y, text="text:N") for one in (beside, above)))
     units = list(dict.fromkeys(one.plan.query.error_unit(one.plan.policy.domain) for _, one in named))
-    if units != ["people"]:
+    if units not in (["people"], ["rows"]):
         notes.append(f"Each in its own unit: {', '.join(map(printable, units[:MOST_LISTED]))}.")
     return styled(
         fitted(view, ALONE, height=alt.Step(34)),
