@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -133,29 +135,68 @@ WITHHELD = "(a column whose name may be a value)"
 
 
 def draft(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV or Parquet file; a workbook (.xlsx) or a database (DuckDB, SQLite, a PostgreSQL address), of "
+            "which a table is copied into a CSV file; or a description of a table: a data package or CSVW (.json).",
+        ),
+    ],
     *,
     out: Annotated[Path, typer.Option("--out", metavar="POLICY.yaml", help="The file to write.")] = Path("policy.yaml"),
+    job: Annotated[Path, typer.Option("--job", metavar="JOB.yaml", help="The job file to write.")] = Path("job.yaml"),
+    table: Annotated[str | None, typer.Option(metavar="NAME", help="The sheet or table, if there are several.")] = None,
+    decimal: _Decimal = ".",
+    form: _Format = "",
+    encoding: _Encoding = UTF_8,
     has_header: Annotated[
         bool, typer.Option("--has-header", help="The first line contains names, even if they look like values.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draft a policy from column names, types and a random sample of the rows, and say what needs review.
+    """Draft a policy and a job from column names, types and a random sample of the rows, and say what needs review.
 
-    The draft contains values from the data, so keep it private until somebody has reviewed it. The terminal shows names
-    of columns only, and no name that may itself be a value. Nothing is fetched from the network.
+    The drafts contain values from the data, so keep them private until somebody has reviewed them. The terminal shows
+    names of columns only, and no name that may itself be a value. What a description of the table says is taken as
+    public. Decimal commas, forms of dates and encodings that leave no doubt are found; others are options.
     """
     from tacit.draft import draft as drafted
+    from tacit.draft.metadata import read_description
+    from tacit.rows.files.copied_tables import copied_table, is_other_table
 
-    if out.exists():
-        raise _exists(out)
-    made = drafted(data, has_header=has_header)
-    _write(out, made.text)
+    told = Written(None, decimal, form, encoding)
+    for key, file in (("--out", out), ("--job", job)):
+        if file.exists():
+            raise _exists(file, key)
+    description = read_description(Path(data), table) if data.lower().endswith(".json") else None
+    if description is not None:
+        data = str(description.rows)
+    if copied := is_other_table(data):
+        data = str(copied_table(data, table, out.parent))
+    made = drafted(replace(told, rows=data), has_header=has_header or copied, description=description)
+    _write(out, made.text, "--out")
+    folder = job.absolute().parent
+    try:
+        _write(job, made.job(*(os.path.relpath(Path(path).absolute(), folder) for path in (out, data))), "--job")
+    except PolicyError:
+        out.unlink(missing_ok=True)
+        raise
     if as_json:
-        show_json(_document(out, made))
+        show_json(_document(out, job, data, made))
         return
-    show(f"Wrote {out}: a draft. It contains values of the data, so keep it to yourself until you have reviewed it.")
+    if copied:
+        show(f"Wrote {data}: the rows, as they are. Nothing protects them there.")
+    show(
+        f"Wrote {out} and {job}: drafts. They contain values of the data, so keep them to yourself until you have "
+        "reviewed them."
+    )
+    if made.way.keys:
+        show("\nThe texts are written in another way, which the job declares; look whether it is so:")
+        for key, value in made.way.keys.items():
+            show(f"  {key}: {value}")
+    for question in made.questions:
+        show(f"\nAnswer: {plain_text(question, longest=400)}")
     if made.review:
         show("\nReview: write what is possible, not what happens to occur.")
         _list(out, made.review)
@@ -166,12 +207,19 @@ def draft(
         show(f"\nThe data have {made.columns_left:,} more columns, which the draft does not reach.")
     says = f"`{command('check', out)}` says what they protect."
     show(f"\nThen choose the secrets; the draft begins with ordinary differential privacy. {says}")
-    show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
+    words = [word for key, value in made.way.keys.items() for word in (f"--{key}", value)]
+    check = command("check", out, "--rows", data, *words)
+    show(f"`{check}` shows you, and nobody else, which cells do not fit.")
+    show(f"Then choose the questions; `{command('plan', job)}` says how wrong the answers will be.")
 
 
-def _document(out: Path, made: PolicyDraft) -> dict[str, Any]:
+def _document(out: Path, job: Path, data: str, made: PolicyDraft) -> dict[str, Any]:
     return {
         "policy_file": str(out),
+        "job_file": str(job),
+        "rows": data,
+        "written": made.way.keys,
+        "questions": list(made.questions),
         "review": [{"line": line.number, "column": line.column} for line in made.review],
         "undeclared": [{"line": one.number, "column": one.column, "reason": one.reason} for one in made.left_out],
         "columns_not_reached": made.columns_left,
@@ -186,25 +234,25 @@ def _list(out: Path, lines: Sequence[DraftedLine]) -> None:
         show(f"  and {len(lines) - MOST_SHOWN:,} more in {out}")
 
 
-def _write(out: Path, text: str) -> None:
+def _write(out: Path, text: str, key: str) -> None:
     try:
         with out.open("x", encoding="utf-8") as file:  # x: never over a file that came into being meanwhile
             file.write(text)
     except FileExistsError:
-        refusal = _exists(out)
+        refusal = _exists(out, key)
     except OSError as fault:
         reason = (fault.strerror or "not possible").lower()
         refusal = PolicyError(
-            f"must be a file that can be written ({reason})", key="--out", given=str(out), fix="Name another."
+            f"must be a file that can be written ({reason})", key=key, given=str(out), fix="Name another."
         )
     else:
         return
     raise refusal
 
 
-def _exists(out: Path) -> PolicyError:
-    fix = "Name another with --out; nothing is overwritten."
-    return PolicyError("must not exist yet", key="--out", given=str(out), fix=fix)
+def _exists(out: Path, key: str) -> PolicyError:
+    fix = f"Name another with {key}; nothing is overwritten."
+    return PolicyError("must not exist yet", key=key, given=str(out), fix=fix)
 
 
 File = StrEnum("File", ["policy", "job", "case", "table"])

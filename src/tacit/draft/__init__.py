@@ -3,41 +3,35 @@
 A domain must be declared, not read off the data: a category that only one person has, or the largest income, is a
 disclosure. So a draft is for the publisher only. Every line with values from the data is marked with `REVIEW`, the
 secrets are those of ordinary differential privacy, and a column that cannot be declared is a comment with the reason.
+
+In reading order:
+
+    metadata  what a description of a table says of its columns
+    way       how a table writes its numbers and dates
+    columns   what a draft declares for each column
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import PolicyError, sealed
-from tacit.policy.attributes import Decimals, Flag
+from tacit.draft.columns import CLIP_NOTE, LONGEST_NAME, REVIEW, DraftColumn, drafted, line_of, one_line, plain, typed
+from tacit.draft.metadata import Description
+from tacit.draft.way import found_way, plainly
+from tacit.errors import sealed
 from tacit.policy.attributes.attribute import CLIP
-from tacit.policy.domain import Domain
 from tacit.policy.yaml_entries import quoted, write_yaml
-from tacit.rows.files.headers import is_called_a_person, is_called_an_id, looks_like_a_value
-from tacit.rows.files.sample import Sample, sample_of
+from tacit.rows.files.headers import looks_like_a_value
+from tacit.rows.files.sample import sample_of
+from tacit.rows.files.table_files import encoding_of
+from tacit.rows.files.written import UTF_8, Written, written
 
-REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
-_MOST_CATEGORIES: Final = 50
-_LONGEST_CATEGORY: Final = 60
-_FEW_ROWS: Final = 20  # with fewer, different texts do not suggest an identifier
-_NEARLY_ALL: Final = 0.9
-_SEVERAL: Final = 20  # different values; fewer are groups, for any name of the column
-_WORDS_OF_A_SENTENCE: Final = 4
-_LONGEST_NAME: Final = 200
-_MOST_DECIMALS: Final = 6  # digits after the point that people write
 _LONGEST_STEM: Final = 100
-_PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
-_CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
-_OTHERWISE_CLIP: Final = f"otherwise: {CLIP}  {_CLIP_NOTE}"
 
 _TITLE: Final = """\
 # A draft of a Tacit policy, made from column names, types and a random sample of {rows} rows at most.
@@ -66,39 +60,21 @@ _DOMAIN_NOTE: Final = (
 _UNREACHED: Final = "The data have {unreached} more columns. Declare those that somebody will ask about yourself."
 _PERSON_NOTE: Final = """
 # Each row counts as one person. If a person may own several rows, name the column that says whose row it is, and how
-# many rows of one person count:
+# many rows of one person count (more of them raise the noise):
 """
-
-
-@dataclass
-class _DraftColumn:
-    """A column, and what the draft writes for it: lines of the domain, or the reason why it is left out."""
-
-    name: Any
-    rows: int = 0  # of the sample
-    rows_in_all: int = 0
-    lines: list[str] = field(default_factory=list)
-    reason: str = ""
-    kind: str = ""
-
-    @property
-    def is_attribute(self) -> bool:
-        """Whether it is declared."""
-        return not self.reason
-
-    def declare(self, kind: str, *lines: str) -> str:
-        """Declare the column with these lines below its name; return an empty reason."""
-        self.kind, self.lines = kind, [f"{_one_line(self.name)}:", *(f"  {line}" for line in lines)]
-        return ""
-
-    def declare_flag(self, note: str = "") -> str:
-        """Declare a flag; return an empty reason."""
-        self.kind, self.lines = "flag", [_line({self.name: "flag"}) + note]
-        return ""
-
-    def is_unique(self, different: int) -> bool:
-        """Whether nearly every row has a value of its own."""
-        return self.rows >= _FEW_ROWS and different > _NEARLY_ALL * self.rows
+_SEVERAL_NOTE: Final = "In the sample {several} values of {name} stand in several rows, one in {most}."
+_JOB: Final = """\
+# A draft of a Tacit job, to be kept private like its policy. Before you run it:
+{todo}
+policy: {policy}
+rows: {rows}
+{way}budget: 1  # what all runs of this job may spend; with `ledger: ledger.db` it holds over several runs
+releases:
+{releases}
+"""
+_PER_RELEASE: Final = "{{name: {name}, query: {query}, epsilon: {epsilon}}}"
+_MOST_RELEASES: Final = 3  # beside the count
+_QUERIES: Final = {"categories": "histogram", "flag": "histogram", "dates": "histogram", "integers": "median"}
 
 
 @dataclass(frozen=True)
@@ -116,12 +92,36 @@ class DraftedLine:
 
 @dataclass(frozen=True)
 class PolicyDraft:
-    """The text of a draft policy, and the lines to check. `columns_left` is the number of columns without a line."""
+    """The text of a draft policy, and the lines to check. `columns_left` is the number of columns without a line.
+
+    `way` says how the table is written, and `found` which of that was found in it. `questions` are for whoever knows
+    the data.
+    """
 
     text: str
     review: tuple[DraftedLine, ...]
     left_out: tuple[DraftedLine, ...]
     columns_left: int
+    way: Written = field(default_factory=lambda: Written(None))
+    found: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
+
+    def job(self, policy: str, rows: str) -> str:
+        """Return the text of a draft job beside it; the arguments are paths as the job writes them."""
+        lines = ", ".join(str(line.number) for line in self.review) or "none"
+        todo = [
+            f"Review {policy}, lines {lines}: write what is possible, not what happens to occur.",
+            *self.questions,
+            "Choose what is asked, and how much of the budget each answer gets.",
+            f"`tacit check {policy} --rows {rows}` shows you which rows do not fit; `tacit plan` shows the errors.",
+        ]
+        noted = [line for number, item in enumerate(todo, 1) for line in _comment(f"  {number}. {item}")]
+        marks = dict.fromkeys(self.found, f"  {REVIEW}")
+        way = "".join(f"{line_of({key: value})}{marks.get(key, '')}\n" for key, value in self.way.keys.items())
+        releases = "\n".join(f"  - {release}" for release in self.releases)
+        named = {"policy": one_line(policy), "rows": one_line(rows), "way": way, "releases": releases}
+        return _JOB.format(todo="\n".join(noted), **named)
 
 
 @sealed
@@ -134,19 +134,37 @@ def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_heade
 
 
 @sealed
-def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> PolicyDraft:
-    """Return the draft with the lines to check."""
-    is_path = isinstance(path_or_frame, str | Path)
-    sample = sample_of(path_or_frame, rows_to_look_at, has_header=has_header)
-    columns = [(name, _typed(cells) if is_path else _plain(cells)) for name, cells in sample.columns]
-    drafted = [_drafted(name, cells, sample) for name, cells in columns]
-    stem = re.sub(r"[^\w-]+", "_", Path(path_or_frame).stem) if is_path else "draft"
+def draft(
+    path_or_frame: Any,
+    *,
+    rows_to_look_at: int = 10_000,
+    has_header: bool = False,
+    description: Description | None = None,
+) -> PolicyDraft:
+    """Return the draft with the lines to check; a description says what is public about the columns."""
+    told = written(path_or_frame)
+    source, described = told.rows, {} if description is None else description.domain
+    is_path = isinstance(source, str | Path)
+    if description is not None:
+        told = Written(source, **{**description.written.keys, **told.keys})
+    if is_path and told.encoding == UTF_8:
+        told = replace(told, encoding=encoding_of(Path(source)))
+    sample = sample_of(source, rows_to_look_at, has_header=has_header, encoding=told.encoding)
+    cells = [(name, plain(found)) for name, found in sample.columns]
+    way = found_way(cells, told)
+    columns = [(name, typed(found) if is_path else found) for name, found in plainly(cells, way)]
+    file = "" if description is None else description.file
+    drafts = [drafted(name, found, sample, described.get(name), file) for name, found in columns]
+    stem = re.sub(r"[^\w-]+", "_", Path(source).stem) if is_path else "draft"
     lines = _TITLE.format(rows=f"{rows_to_look_at:,}").splitlines()
     lines += write_yaml({"name": stem[:_LONGEST_STEM] or "draft"}).splitlines()
+    if way.keys:
+        said = ", ".join(line_of({key: value}) for key, value in way.keys.items())
+        lines += _comment(f"The texts of this table are written in another way, which the job declares: {said}.")
     lines += ["", _DOMAIN_NOTE, "domain:"]
     review: list[DraftedLine] = []
     left_out: list[DraftedLine] = []
-    for place, column in enumerate(drafted):
+    for place, column in enumerate(drafts):
         shown = None if place in sample.unsure else _for_the_screen(column.name)
         if column.reason:
             left_out.append(DraftedLine(len(lines) + 1, shown, column.reason))
@@ -157,16 +175,44 @@ def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool
             lines.append(f"  {line}")
             if line.endswith(REVIEW):
                 review.append(DraftedLine(len(lines), shown))
-    unreached = sample.columns_in_all - len(drafted)
+    unreached = sample.columns_in_all - len(drafts)
     if unreached:
         lines += (f"  {line}" for line in _comment(_UNREACHED.format(unreached=f"{unreached:,}")))
-    lines += (f"  # {line}" for line in _map_of(drafted))
-    if not any(column.is_attribute for column in drafted):
+    lines += (f"  # {line}" for line in _map_of(drafts))
+    if not any(column.is_attribute for column in drafts):
         lines += ["  # No column can be declared as it is. Replace this line:", "  replace_me: flag"]
-    people = next((column.name for column in drafted if column.kind == "person"), "patient_id")
-    text = "\n".join(lines) + "\n" + _AFTER.format(alternatives=_alternatives(drafted)) + _PERSON_NOTE
-    text += f"# {_line({'person': people})}\n# per_person: 1\n"
-    return PolicyDraft(text, tuple(review), tuple(left_out), unreached)
+    text = "\n".join(lines) + "\n" + _AFTER.format(alternatives=_alternatives(drafts)) + _PERSON_NOTE
+    people = sorted((one for one in drafts if one.kind == "person"), key=lambda one: -one.several)
+    questions: list[str] = []
+    if people and people[0].several:
+        owner = people[0]
+        seen = {"several": f"{owner.several:,}", "name": _named(owner.name), "most": f"{owner.most:,}"}
+        note = f"{_SEVERAL_NOTE.format(**seen)} {REVIEW.removeprefix('# ')}"
+        text += "".join(f"{line}\n" for line in _comment(note))
+        if _for_the_screen(owner.name) is not None and drafts.index(owner) not in sample.unsure:
+            questions.append(
+                f"May one person own several rows, and does {_named(owner.name)} say whose row it is? Its values "
+                "repeat. If so, write `person` and `per_person` at the end of the policy; else each row is protected "
+                "by itself."
+            )
+    name = people[0].name if people else "patient_id"
+    text += f"# {line_of({'person': name})}\n# per_person: 1\n"
+    found = tuple(key for key, value in way.keys.items() if written(path_or_frame).keys.get(key) != value)
+    if description is not None:
+        found = tuple(key for key in found if description.written.keys.get(key) != way.keys[key])
+    return PolicyDraft(
+        text, tuple(review), tuple(left_out), unreached, way, found, tuple(questions), tuple(_releases(drafts))
+    )
+
+
+def _releases(drafts: Sequence[DraftColumn]) -> list[str]:
+    """Return a count of everybody, and questions about the first attributes."""
+    asked = [column for column in drafts if column.is_attribute and column.kind in _QUERIES][:_MOST_RELEASES]
+    lines = [_PER_RELEASE.format(name="everybody", query="count", epsilon="0.1")]
+    for number, column in enumerate(asked, 1):
+        query = f"{{{line_of({_QUERIES[column.kind]: column.name})}}}"
+        lines.append(_PER_RELEASE.format(name=f"question {number}", query=query, epsilon="0.3"))
+    return lines
 
 
 def _for_the_screen(name: Any) -> str | None:
@@ -177,292 +223,10 @@ def _for_the_screen(name: Any) -> str | None:
 def _named(name: Any) -> str:
     """Return the name of a column for a comment: in quotes, and shortened."""
     text = str(name)
-    return quoted(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..")
+    return quoted(text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..")
 
 
-def _plain(values: list[Any]) -> list[Any]:
-    """Return texts of derived classes, such as NumPy's, as plain texts, also inside lists."""
-    return [
-        str.__str__(value)
-        if isinstance(value, str)
-        else type(value)(map(_text, value))
-        if type(value) in (list, tuple, set, frozenset)
-        else value
-        for value in values
-    ]
-
-
-def _text(value: Any) -> Any:
-    return str.__str__(value) if isinstance(value, str) else value
-
-
-def _typed(values: list[Any]) -> list[Any]:
-    """Return the texts of a CSV column as the type that they all look like; 01234 is a code and stays a text."""
-    texts = [value for value in values if isinstance(value, str)]
-    if not texts or len(texts) < sum(value is not None for value in values):
-        return values
-    for pattern, read in _LOOKS:
-        if all(pattern.fullmatch(text) for text in texts):
-            return [None if value is None else read(value) for value in values]
-    return values
-
-
-def _day(value: Any) -> datetime.date | None:
-    """Return the day of a date, a timestamp or an ISO text, in UTC if it has a zone; None if there is no such day."""
-    try:
-        read = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-        if isinstance(read, datetime.datetime):
-            zone = read.tzinfo
-            return (read if zone is None else read.astimezone(datetime.UTC)).date()
-    except (ValueError, OverflowError):
-        return None
-    return read if isinstance(read, datetime.date) else None
-
-
-_ISO: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9].*)?\s*"
-_LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
-    (re.compile(r"(?i)true|false"), lambda text: text.lower() == "true"),
-    (re.compile(r"-?(0|[1-9][0-9]{0,40})"), int),
-    (re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"), float),
-    (re.compile(_ISO), _day),
-]
-
-
-def _drafted(name: Any, values: list[Any], sample: Sample) -> _DraftColumn:
-    column = _DraftColumn(name, len(values), sample.rows)
-    try:
-        Domain({name: Flag()})
-    except PolicyError as refusal:
-        column.reason = f"its name {refusal.rule}. {refusal.fix}"
-        return column
-    if len(name) > _LONGEST_NAME:
-        column.reason = f"its name has more than {_LONGEST_NAME} letters. Rename the column first."
-        return column
-    column.reason = _declared(column, [value for value in values if not _is_missing(value)])
-    return column
-
-
-def _declared(column: _DraftColumn, values: list[Any]) -> str:
-    """Fill in the lines of a column, or return the reason why it cannot be declared."""
-
-    def all_are(*kinds: type) -> bool:
-        return all(isinstance(value, kinds) for value in values)
-
-    if not values:
-        return "no value to go by. Declare it yourself."
-    if all_are(bool):
-        return column.declare_flag()
-    if all(_is_whole(value) for value in values):
-        return _whole_numbers(column, [int(value) for value in values])
-    if all_are(int, float, decimal.Decimal):
-        return _fractions(column, values)
-    if all_are(datetime.date):
-        return _dates(column, values)
-    if all_are(datetime.time, datetime.timedelta):
-        return _TIMES
-    if all_are(str):
-        return _texts(column, values)
-    if all_are(list, tuple, set, frozenset):
-        return _lists(column, values)
-    return "values of different or unusual types. Turn them into texts, whole numbers or true/false first."
-
-
-def _whole_numbers(column: _DraftColumn, values: list[int]) -> str:
-    different = set(values)
-    unique = column.is_unique(len(different))
-    # 1, 2, 3, .., some of them in the sample
-    numbered = unique and max(different) - min(different) < column.rows_in_all / _NEARLY_ALL
-    if numbered or _is_called_an_identifier(column.name, len(different), unique=unique):
-        return _names_people(column)
-    if different <= {0, 1}:
-        return column.declare_flag(f"  {REVIEW}")
-    if max(map(abs, different)) > 2**62:
-        return "numbers beyond 62 bits. If they name people, write the column as `person:` of the policy."
-    return column.declare("integers", f"integers: [{min(different)}, {max(different)}]  {REVIEW}", _OTHERWISE_CLIP)
-
-
-def _fractions(column: _DraftColumn, values: list[Any]) -> str:
-    """Draft decimals: the range of the cells, and a step with as many digits as they have."""
-    numbers = {  # 36.800000000000004 is the result of an addition
-        decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
-        for value in values
-        if math.isfinite(value)
-    }
-    if _is_called_an_identifier(column.name, len(numbers), unique=column.is_unique(len(numbers))):
-        return _names_people(column)
-    if not numbers:
-        return "no finite number to go by. Declare it yourself."
-    low, high = min(numbers), max(numbers)
-    digits = max(-int(number.normalize().as_tuple().exponent) for number in numbers)
-    is_measured = digits > _MOST_DECIMALS  # as fine as a computer stores it, not as people write it
-    if is_measured:
-        digits = min(_MOST_DECIMALS, max(0, 3 - (high - low).adjusted())) if high > low else _MOST_DECIMALS
-    step = decimal.Decimal(1).scaleb(-max(0, digits))
-    ends = [
-        (low / step).to_integral_value(decimal.ROUND_FLOOR) * step,
-        (high / step).to_integral_value(decimal.ROUND_CEILING) * step,
-    ]
-    try:
-        Decimals(ends[0], ends[1], step)
-    except (PolicyError, decimal.InvalidOperation):
-        return (
-            "numbers of very different sizes. Write {decimals: [low, high], step: 0.01, otherwise: clip} with the "
-            "range and the step that you know."
-        )
-    coarser = "  # coarser than the cells, which are rounded down" if is_measured else ""
-    decimals = f"decimals: [{ends[0]:f}, {ends[1]:f}]  {REVIEW}"
-    return column.declare("decimals", decimals, f"step: {step:f}{coarser}  {REVIEW}", _OTHERWISE_CLIP)
-
-
-def _dates(column: _DraftColumn, values: list[Any]) -> str:
-    days = [day for day in map(_day, values) if day is not None]
-    if not days:
-        return "no date to go by. Declare it yourself."
-    dates = f"dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}"
-    by = "by: day  # or week, month, quarter, year: fewer values are more accurate"
-    return column.declare("dates", dates, by, _OTHERWISE_CLIP)
-
-
-def _texts(column: _DraftColumn, values: list[str]) -> str:
-    if _mostly(_ISO_DATE, values):
-        return _of_some(column, values, lambda text: bool(_ISO_DATE.fullmatch(text) and _day(text)), _dates, "dates")
-    for pattern, reason in _NOT_READ:
-        if _mostly(pattern, values):
-            return reason
-    if _mostly(_WHOLE, values):
-        return _of_some(
-            column, values, _WHOLE.fullmatch, lambda column, fitting: _whole_numbers(column, list(map(int, fitting)))
-        )
-    if _mostly(_FRACTION, values):
-        return _of_some(
-            column, values, _FRACTION.fullmatch, lambda column, fitting: _fractions(column, list(map(float, fitting)))
-        )
-    return _words(column, values, sorted(set(values)))
-
-
-def _of_some(
-    column: _DraftColumn,
-    values: list[str],
-    fits: Callable[[str], Any],
-    declare: Callable[[_DraftColumn, list[str]], str],
-    what: str = "numbers",
-) -> str:
-    """Declare a column from the texts that fit, with a note on the others."""
-    fitting = [value for value in values if fits(value)]
-    reason = declare(column, fitting)
-    if column.lines and len(fitting) < len(values):
-        note = f"# some cells are no {what}: their rows are dropped unless `otherwise` is a value of the range"
-        column.lines.append(note if column.kind == "flag" else f"  {note}")
-    return reason
-
-
-def _words(column: _DraftColumn, values: list[str], different: list[str]) -> str:
-    unique = column.is_unique(len(different))
-    words = sum(len(value.split()) for value in different) / len(different)
-    if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
-        return _FREE_TEXT
-    if unique or _is_called_an_identifier(column.name, len(different), unique=unique):
-        return _names_people(column)
-    if column.rows >= _FEW_ROWS and len(different) > column.rows / 2:
-        return _FREE_TEXT
-    if len(different) > _MOST_CATEGORIES or max(map(len, different)) > _LONGEST_CATEGORY:
-        return (
-            "texts, too many or too long for a list of categories. Group them first, and write "
-            "{categories: [a, b, other], otherwise: other}."
-        )
-    other = next((value for value in different if value.lower() == "other"), "other")
-    listed = different if other in different else [*different, other]
-    alike = [f"# nearly the same, is it one value? {_one_line(same)}  {REVIEW}" for same in _nearly_the_same(different)]
-    return column.declare(
-        "categories", *alike, f"{_line({'categories': listed})}  {REVIEW}", _line({"otherwise": other})
-    )
-
-
-def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
-    """Say whether most texts, and most different texts, have this form; otherwise they are codes."""
-    alike = [value for value in values if pattern.fullmatch(value)]
-    return len(alike) > len(values) / 2 and len(set(alike)) > len(set(values)) / 2
-
-
-_WHOLE: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]{0,40})\s*")  # 01234 is a code
-_COMMA: Final = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
-_FRACTION: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?\s*")
-_ISO_DATE: Final = re.compile(_ISO)
-_TIME: Final = re.compile(r"\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
-_OTHER_DATE: Final = re.compile(r"\s*[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2,4}([ T].*)?")
-_ANY_DATE: Final = re.compile(
-    r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})([ T].*)?"
-)
-_TIMES: Final = (
-    "times of day, or durations. Make whole numbers of them first, for instance minutes, and write "
-    "{integers: [0, 1439], otherwise: clip}."
-)
-_NOT_READ: Final = (
-    (_TIME, _TIMES),
-    (
-        _OTHER_DATE,
-        "dates that are not written like 2024-05-01, so that day and month could be mixed up; they are not read. "
-        "Write them so first, and declare {dates: [from, to], by: month, otherwise: clip}.",
-    ),
-    (
-        _ANY_DATE,
-        "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
-        "{dates: [from, to], by: month, otherwise: clip}.",
-    ),
-    (
-        _COMMA,
-        "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write them "
-        "with a point and without commas first, and declare {decimals: [low, high], step: 0.01, otherwise: clip}.",
-    ),
-)
-_FREE_TEXT: Final = (
-    "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
-    "first and write {categories: [a, b, other], otherwise: other}."
-)
-
-
-def _nearly_the_same(values: list[str]) -> list[list[str]]:
-    """Return groups of values that differ only in case, spaces or punctuation.
-
-    Signs with a meaning count: <=50K is not >50K, A+ is not A-, and 1.5 is not 15.
-    """
-    alike: dict[str, list[str]] = {}
-    for value in values:
-        alike.setdefault(_PUNCTUATION.sub("", value.casefold()), []).append(value)
-    return [same for bare, same in alike.items() if bare and len(same) > 1]
-
-
-def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool:
-    """Say whether a column has a name like an identifier, and more values than a few groups."""
-    if not isinstance(name, str):
-        return False
-    if is_called_a_person(name):
-        return unique or different > 2  # two values are yes and no
-    return is_called_an_id(name) and (unique or different > _SEVERAL)
-
-
-def _lists(column: _DraftColumn, values: Iterable[Iterable[Any]]) -> str:
-    items = {item for value in values for item in value if isinstance(item, str | int)}
-    if not items or any(isinstance(item, bool) for item in items):
-        return "lists. If they are sets of items, write {items: how many there are} or {items: [names]}."
-    if len(items) > _MOST_CATEGORIES:
-        return (
-            "sets of many items. Number them, and write {items: how many there are, at_most: how many one person "
-            "may have}."
-        )
-    listed = sorted(items, key=lambda item: (isinstance(item, str), item))
-    return column.declare("items", f"{_line({'items': listed})}  {REVIEW}")
-
-
-def _names_people(column: _DraftColumn) -> str:
-    column.kind = "person"
-    return (
-        "looks like an identifier: leave it out of the domain and name it as `person:` if one person may own several "
-        "rows"
-    )
-
-
-def _map_of(columns: list[_DraftColumn]) -> list[str]:
+def _map_of(columns: list[DraftColumn]) -> list[str]:
     """Suggest a grid if two columns of decimals have names of coordinates."""
     fractions = [column.name for column in columns if column.kind == "decimals"]
     rows = [name for name in fractions if re.match(r"(?i)lat", name)]
@@ -473,11 +237,11 @@ def _map_of(columns: list[_DraftColumn]) -> list[str]:
     return [
         "Coordinates can be cells of a map instead; write the corners of the area that you serve:",
         f"place: {{grid: {{rows: 100, columns: 100, {of}, low: [-90, -180], high: [90, 180], otherwise: {CLIP}}}}}",
-        f"({_CLIP_NOTE.removeprefix('# ')})",
+        f"({CLIP_NOTE.removeprefix('# ')})",
     ]
 
 
-def _alternatives(columns: list[_DraftColumn]) -> str:
+def _alternatives(columns: list[DraftColumn]) -> str:
     """Return commented examples of weaker secrets with the columns of the draft."""
     by_kind = {column.kind: column.name for column in reversed(columns) if column.is_attribute}
     numbers, texts = by_kind.get("integers"), by_kind.get("categories")
@@ -495,38 +259,10 @@ def _alternatives(columns: list[_DraftColumn]) -> str:
             ({"values": {texts: ["a category"]}}, "this value looks like any other; the others are not secret")
         )
     examples.append(({"records": ".. < .."}, "everything about these people, nothing about the others"))
-    return "\n".join(f"#   - {_line(entry)}  # {meaning}" for entry, meaning in examples)
-
-
-def _line(entry: dict[Any, Any]) -> str:
-    ((key, value),) = entry.items()
-    return f"{_one_line(key)}: {_one_line(value)}"
-
-
-def _one_line(value: Any) -> str:
-    """Return a value as YAML that stays on one line however long it is."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_one_line(key)}: {_one_line(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_one_line(part) for part in value) + "]"
-    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", value):
-        return quoted(value)
-    return write_yaml({"x": value}).removeprefix("x: ").strip()
+    return "\n".join(f"#   - {line_of(entry)}  # {meaning}" for entry, meaning in examples)
 
 
 def _comment(text: str) -> list[str]:
     return textwrap.wrap(
         text, 110, initial_indent="# ", subsequent_indent="#   ", break_long_words=False, break_on_hyphens=False
     )
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, float):
-        return value.is_integer()
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and math.isnan(value)

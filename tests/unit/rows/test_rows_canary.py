@@ -171,8 +171,8 @@ def test_a_malformed_csv_is_refused_by_its_name(line: str, tmp_path: Path) -> No
 def malformed(path: Path) -> str:
     return (
         f"file {str(path)!r} must be well-formed CSV in UTF-8: as many fields in every line as in the header, "
-        "quotes closed, one kind of line end. Write it again with a CSV library (in Excel: `CSV UTF-8`); `tacit init` "
-        "says what is wrong and where."
+        "quotes closed, one kind of line end. If its letters are in another encoding, say `encoding: cp1252`. Else "
+        "write it again with a CSV library; `tacit init` says what is wrong and where."
     )
 
 

@@ -30,6 +30,7 @@ from tacit.rows.files.table_files import (
     refuse_one_name_twice,
     shown_path,
 )
+from tacit.rows.files.written import UTF_8
 from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_engine import quoted
 from tacit.rows.sources.engine import Engine
@@ -55,16 +56,17 @@ class Sample:
         return f"Sample({len(self.columns)} columns)"  # the cells are people's
 
 
-def sample_of(source: Any, size: int, *, has_header: bool = False) -> Sample:
+def sample_of(source: Any, size: int, *, has_header: bool = False, encoding: str = UTF_8) -> Sample:
     """Draw rows from a path or a frame.
 
     Args:
         source: A path to a CSV or Parquet file, or a frame.
         size: How many rows at most.
         has_header: Somebody affirms that the first line of the CSV file holds names.
+        encoding: That of a CSV file.
     """
     is_path = isinstance(source, str | Path)
-    found = _of_file(source, size, has_header=has_header) if is_path else _of_frame(source, size)
+    found = _of_file(source, size, encoding, has_header=has_header) if is_path else _of_frame(source, size)
     if not found.columns:
         raise DataRefused("the data must have at least one column", fix="Check the file.")
     return found
@@ -78,22 +80,22 @@ def selected(engine: Engine, columns: Mapping[str, str]) -> Any:
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
-def _of_file(path: str | Path, size: int, *, has_header: bool) -> Sample:
+def _of_file(path: str | Path, size: int, encoding: str, *, has_header: bool) -> Sample:
     if not is_path(path) and not is_file(path):
         raise not_there(str(path))
     refuse_no_file(path)
     paths = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))] or [Path(path)]
     text = is_csv(paths[0])
     try:
-        names = csv_header(paths[0])[1] if text and is_file(paths[0]) else []
-        engine = files([path], frozenset(names[:MOST_COLUMNS]))
+        names = csv_header(paths[0], encoding)[1] if text and is_file(paths[0]) else []
+        engine = files([path], frozenset(names[:MOST_COLUMNS]), encoding)
         refusal = None
     except DataRefused as refused:
         refusal = refused
     if refusal is not None:
-        raise _with_the_line(refusal, paths, text=text)
+        raise _with_the_line(refusal, paths, encoding, text=text)
     if text:
-        refuse_one_name_twice(csv_header(paths[0])[1])
+        refuse_one_name_twice(csv_header(paths[0], encoding)[1])
     raw = list(closed(engine.schema, Unread("the columns of the file could not be listed")))
     shown = raw[:MOST_COLUMNS]
     unreadable = Unread(f"file {shown_path(path)} could not be read")
@@ -114,13 +116,13 @@ def _of_file(path: str | Path, size: int, *, has_header: bool) -> Sample:
     return Sample(tuple(zip(shown, cells, strict=True)), rows, len(raw), frozenset(range(len(shown))) - sure)
 
 
-def _with_the_line(refusal: DataRefused, paths: Sequence[Path], *, text: bool) -> DataRefused:
+def _with_the_line(refusal: DataRefused, paths: Sequence[Path], encoding: str, *, text: bool) -> DataRefused:
     """Return the refusal of a malformed file with the line that is wrong; it is shown to whoever holds the file."""
     if not text or "well-formed" not in refusal.rule:
         return refusal
     for path in paths:
-        delimiter, names = csv_header(path)
-        if (found := broken_line(path, delimiter, len(names))) is not None:
+        delimiter, names = csv_header(path, encoding)
+        if (found := broken_line(path, delimiter, len(names), encoding)) is not None:
             return found
     return refusal
 

@@ -197,6 +197,18 @@ def _is(text: str, what: str) -> bool:
         return False
 
 
+def encoding_of(path: Path) -> str:
+    """Return an encoding in which a CSV file can be read: that of its first mark, UTF-8, of Windows or Latin-1."""
+    if not path.name.lower().endswith(CSV_NAMES) or not is_file(path):
+        return UTF_8
+    first = b""
+    with contextlib.suppress(OSError, EOFError, zlib.error), _opened(path) as stream:
+        first = stream.read(2)
+    if first.startswith(_MARKS):
+        return "utf-16"
+    return next((one for one in (UTF_8, "cp1252") if is_encoded(path, one)), "latin-1")
+
+
 def is_encoded(path: Path, encoding: str) -> bool:
     """Say whether a whole file is a text in an encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
