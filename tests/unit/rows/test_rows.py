@@ -668,9 +668,9 @@ def test_a_huge_integer_of_duckdb_is_read_like_any_other() -> None:
     assert open_rows(relation, Domain({"c": Integers(3, 4, otherwise=4)})).counts(("c",)).tolist() == [2, 2]
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
-    "setting", ["arrow_lossless_conversion", "produce_arrow_string_view", "arrow_large_buffer_size"]
+    "setting",
+    ["arrow_lossless_conversion", "produce_arrow_string_view", "arrow_large_buffer_size", "arrow_output_list_view"],
 )
 def test_how_a_connection_hands_out_arrow_changes_no_answer(setting: str) -> None:
     connection = duckdb.connect()
@@ -685,6 +685,16 @@ def test_how_a_connection_hands_out_arrow_changes_no_answer(setting: str) -> Non
         assert rows.counts(()) == 20
     wide = open_rows(connection.table("t"), Domain({"wide": Integers(0, 19)}))
     assert (wide.total("wide"), wide.counts(("wide",)).tolist()) == (190, [1] * 20)
+    connection.execute(
+        "CREATE TABLE f AS SELECT i % 4 = 0 AS ill, [i % 2 = 0, NULL] AS signs, i AS who FROM range(8) r(i)"
+    )
+    flags = Domain({"ill": Flag(), "signs": Items([1, 0])})
+    in_order: dict[str, Any] = {"person": "who", "order": "ill"}
+    for owners in ({}, {"person": "who"}, {"person": "ill"}, in_order):
+        rows = open_rows(connection.table("f"), flags, **owners)
+        two_people = owners.get("person") == "ill"
+        assert rows.counts(("ill",)).tolist() == ([1, 1] if two_people else [6, 2])
+        assert rows.item_counts("signs").tolist() == ([2, 1] if two_people else [4, 4])
 
 
 @pytest.mark.one_in(5)

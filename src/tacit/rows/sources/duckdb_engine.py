@@ -63,11 +63,13 @@ def held(column: str, kind: Any, role: str) -> str:
     """Return SQL for cells of this type that Arrow and DuckDB hold alike, each cell in its own way.
 
     Persons and names that Arrow would change are texts; other numbers beyond its widest are the widest, which lies
-    outside of every domain.
+    outside of every domain. True and false are 1 and 0: a connection may hand them out as a type of its own.
     """
     if kind.id == "list":
         element = held("x", dict(kind.children)["child"], role)
         return column if element == "x" else f"[{element} for x in {column}]"
+    if kind.id == "boolean" and not role:
+        return f"CAST({column} AS TINYINT)"
     if kind.id in ("hugeint", "uhugeint") and role not in (PERSON, NAMES):
         return (
             f"CAST(greatest(least({column}, {_WIDEST}), {-_WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
