@@ -12,6 +12,7 @@ from cli.conftest import POLICY, rows, write_rows
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit import Ledger
 from tacit.cli.jobs import NO_LEDGER, ONE_ROW_EACH
+from tacit.errors import Exit
 
 CANARY = "CANARY-7391"
 NUMBER = "739173917391"
@@ -57,6 +58,50 @@ def test_plan_as_json(clinic: Path) -> None:
     assert [release["name"] for release in said["releases"]] == ["wards", "hiv", "ages"]
     assert [release["mechanism"] for release in said["releases"]][:2] == ["exact", "one-sided geometric noise"]
     assert all(release["expected_rmse"] <= release["plain_dp_rmse"] for release in said["releases"])
+
+
+def test_plan_finds_the_epsilons_of_an_accuracy_and_touches_nothing(clinic: Path, change_job: ChangeJob) -> None:
+    before = files_in(clinic)
+    said = inside(clinic, "plan", "clinic.job.yaml", "--error", "20", "--json").document
+    assert all(one["expected_rmse"] <= 20 for one in said["releases"])
+    assert said["releases"][2]["expected_rmse"] >= 19.8
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--within", "20", "--level", "0.9")
+    assert outcome.code == 0
+    assert "the job with `within: 20, level: 0.9` in place of each `epsilon` makes the releases" in outcome.out
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--error", "0.2")
+    assert outcome.code == Exit.BUDGET_SPENT  # it is shown all the same
+    assert "only 1 remains: the job with `error: 0.2` in place of each `epsilon` would be refused." in outcome.out
+    assert files_in(clinic) == before
+    change_job("epsilon: 0.4", "error: 20")
+    assert "ages" in inside(clinic, "plan", "clinic.job.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--error", "20", "--within", "20"], "within must not be given beside error"),
+        (["--level", "0.9"], "level belongs to within; got '0.9'"),
+        (["--error", "much"], "error must be a finite number; got 'much'"),
+        (["--error", "20", "--sweep"], "--error must not be given beside --sweep"),
+        (["--sweep", "--out", "clinic.csv"], "--out must be a new file that ends in .svg or .csv; got 'clinic.csv'"),
+        (["--out", "sweep.pdf"], "--out must be a new file that ends in .svg or .csv; got 'sweep.pdf'"),
+    ],
+)
+def test_options_of_plan_that_contradict_each_other_are_refused(clinic: Path, options: list[str], words: str) -> None:
+    assert words in inside(clinic, "plan", "clinic.job.yaml", *options).refusal()
+
+
+def test_a_sweep_shows_error_against_epsilon_beside_plain_privacy(clinic: Path) -> None:
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--sweep")
+    assert (outcome.code, outcome.err) == (0, "Nothing was spent, no row was opened.\n")
+    for word in ("hiv: count(", "0.01", "10", "plain", "exact"):
+        assert word in outcome.out
+    assert inside(clinic, "plan", "clinic.job.yaml", "--out", "sweep.svg").code == 0
+    assert (clinic / "sweep.svg").read_text().startswith("<svg")
+    said = inside(clinic, "plan", "clinic.job.yaml", "--out", "sweep.csv", "--json").document
+    errors = [point["expected_rmse"] for point in said["sweep"][1]["points"]]
+    assert errors == sorted(errors, reverse=True)
+    assert len((clinic / "sweep.csv").read_text().splitlines()) == 1 + 3 * len(errors)
 
 
 def test_plan_says_why(clinic: Path) -> None:

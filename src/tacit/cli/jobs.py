@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -54,11 +55,19 @@ def show_plan(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file; or `leakage` and a case file.")],
     case: Annotated[Path | None, typer.Argument(metavar="[CASE.yaml]", help="After `leakage`: the case file.")] = None,
     *,
+    error: Annotated[str, typer.Option("--error", metavar="E", help="What reaches this expected error.")] = "",
+    within: Annotated[str, typer.Option("--within", metavar="W", help="What is off by this at most.")] = "",
+    level: Annotated[str, typer.Option("--level", metavar="P", help="The probability of --within; 0.95.")] = "",
+    sweep: Annotated[bool, typer.Option("--sweep", help="The error against epsilon, beside plain DP.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A new .svg or .csv of --sweep.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also explain each release.")] = False,
     variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
+
+    With --error or --within the epsilons of the job are not looked at: every release has the smallest one that makes it
+    as accurate. With --sweep, the error of every release is shown at epsilons from 0.01 to 10.
 
     A job that would be refused has the exit code of the run: it costs more than what remains, its rows are missing, the
     ledger does not accept its policy, applications would learn more than a limit, or files changed since their first
@@ -68,6 +77,13 @@ def show_plan(
     """
     from tacit.jobs.variables import read_variables
 
+    given = {key: value for key, value in (("error", error), ("within", within), ("level", level)) if value}
+    sweep = sweep or out is not None
+    if given and sweep:
+        fix = "A sweep shows many errors; look for yours in it."
+        raise PlanError("must not be given beside --sweep", key=f"--{next(iter(given))}", fix=fix)
+    if case is not None and (given or sweep):
+        raise PlanError("is about a case alone", key=LEAKAGE, fix="Leave the other options out.")
     if case is not None:
         if str(job) != LEAKAGE:
             raise PlanError("must be one file", key="JOB.yaml", given=str(case), fix=f"Or say {LEAKAGE} and a case.")
@@ -76,9 +92,17 @@ def show_plan(
         return plan_leakage(case, variables=read_variables(variables or []), as_json=as_json)
     from tacit.amounts import shown
     from tacit.jobs.job_file import read_job_or_case
-    from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining
+    from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining, with_accuracy
 
     found = read_job_or_case(job, read_variables(variables or []))
+    if sweep:
+        return _show_sweep(found, out, as_json=as_json)
+    if given:
+        from tacit.plan.accuracy import Accuracy, cost_or_accuracy
+
+        wanted = cost_or_accuracy(None, **given)
+        assert isinstance(wanted, Accuracy)  # noqa: S101 - without an epsilon it is one
+        found = with_accuracy(found, wanted)
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
     would_refuse = dict(refusals(found, plan.plans))
@@ -109,6 +133,9 @@ def show_plan(
         if verbose:
             show(*(f"\n{name}\n{explained}" for name, explained in explanations.items()), "")
         run = f"`{command('run', job)}`"
+        if given:
+            written = ", ".join(f"{key}: {value}" for key, value in given.items())
+            run = f"the job with `{written}` in place of each `epsilon`"
         if not fits:
             show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
         elif reasons:
@@ -120,6 +147,42 @@ def show_plan(
     if not fits:
         return Exit.BUDGET_SPENT
     return would_refuse[reasons[0]].exit_code if reasons else Exit.DONE
+
+
+def _show_sweep(job: Job, out: Path | None, *, as_json: bool) -> int:
+    """Show the error of each release against epsilon, as tables, and where asked as a chart or a CSV file."""
+    from tacit.jobs.job_run import sweep
+    from tacit.report.text import sweep_table
+
+    if out is not None and (out.exists() or out.suffix not in (".svg", ".csv")):
+        raise JobError("must be a new file that ends in .svg or .csv", key="--out", given=str(out), fix="Name another.")
+    with progress("planning", as_json=as_json) as on_progress:
+        found = sweep(job, on_progress)
+    points = {name: [_point(one) for one in each] for name, each in found.items()}
+    if out is not None and out.suffix == ".csv":
+        rows = [(name, *point.values()) for name, each in points.items() for point in each]
+        with out.open("x", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("release", *POINT), *rows])
+    elif out is not None:
+        from tacit.report.charts.release_charts import chart_svg, sweep_chart
+
+        out.write_text(chart_svg(sweep_chart(found)), encoding="utf-8")
+    if as_json:
+        show_json({"job": job.name, "sweep": [{"name": name, "points": each} for name, each in points.items()]})
+        return 0
+    for name, explained in found.items():
+        show(sweep_table(name, explained))
+    note("Nothing was spent, no row was opened.", *([f"Written to {out}."] if out is not None else []))
+    return 0
+
+
+POINT = ("epsilon", "expected_rmse", "half_width_95", "plain_dp_rmse")
+
+
+def _point(explained: Explanation) -> dict[str, float | None]:
+    plan = explained.plan
+    numbers = float(plan.epsilon), plan.rmse, plan.half_width(), explained.plain_rmse
+    return dict(zip(POINT, numbers, strict=True))
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:

@@ -18,15 +18,16 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded, DataRefused, Exit, JobError, Refused, TacitError
+from tacit.errors import BudgetExceeded, DataRefused, Exit, JobError, PlanError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.jobs.results_folder import check_out
+from tacit.plan.accuracy import Accuracy
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy_file import attribute_line
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from tacit.release.budget import Purse
     from tacit.release.results.record import ReleaseRecord
     from tacit.release.session import Session
+
+SWEPT: Final = tuple(map(Fraction, ("0.01", "0.03", "0.1", "0.3", "1", "3", "10")))
+
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -88,12 +93,38 @@ def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
 def plan_releases(job: Job) -> tuple[Planner, dict[str, Plan]]:
     """Return the plan of each release of a job by name, whatever remains, and who made them."""
     planner = Planner(job.about())
-    found = {}
-    for release in job.releases:
-        with _name_in_refusals(job, release):
-            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
-            found[release.name] = planner.plan(release.query, release.epsilon, **options)
-    return planner, found
+    return planner, {release.name: _planned(job, planner, release, release.epsilon) for release in job.releases}
+
+
+def with_accuracy(job: Job, wanted: Accuracy) -> Job:
+    """Return the job with the smallest epsilons that make every release as accurate, whatever remains."""
+    planner = Planner(job.about())
+    costs = {release.name: _planned(job, planner, release, wanted).epsilon for release in job.releases}
+    return replace(job, releases=tuple(replace(release, epsilon=costs[release.name]) for release in job.releases))
+
+
+def sweep(job: Job, on_progress: Progress | None = None) -> dict[str, list[Explanation]]:
+    """Return each release of a job at the epsilons of `SWEPT`, beside plain privacy; without those that are refused."""
+    planner = Planner(job.about())
+    found: dict[str, list[Explanation]] = {}
+    for done, release in enumerate(job.releases):
+        if on_progress is not None:
+            on_progress(release.name, done, len(job.releases))
+        plans = []
+        for epsilon in SWEPT:
+            try:
+                plans.append(_planned(job, planner, release, epsilon))
+            except PlanError as refused:
+                if not refused.key.endswith("epsilon"):  # it needs more noise than can be drawn
+                    raise
+        found[release.name] = [explain(plan) for plan in plans]
+    return found
+
+
+def _planned(job: Job, planner: Planner, release: JobRelease, cost: Fraction | Accuracy) -> Plan:
+    with _name_in_refusals(job, release):
+        return planner.plan(release.query, cost, consistent=release.consistent, nonnegative=release.nonnegative)
+    raise AssertionError  # the refusal was raised
 
 
 def remaining(job: Job) -> Fraction:
@@ -269,9 +300,6 @@ def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
         return policy or job.file, attribute_line(text, name, below="" if policy else "policy")
     except (OSError, UnicodeDecodeError, Refused):  # it was read before, and may have changed
         return policy or job.file, None
-
-
-Progress = Callable[[str, int, int], None]
 
 
 def run_job(

@@ -65,14 +65,14 @@ def cost_or_accuracy(epsilon: Any, error: Any = None, within: Any = None, level:
     given = {
         key: value for key, value in (("epsilon", epsilon), ("error", error), ("within", within)) if value is not None
     }
+    if level is not None and "within" not in given:
+        raise PlanError("belongs to within", key="level", given=level, fix="Say within=20, level=0.95.")
     if not given:
         raise PlanError("must be given", key="epsilon", fix=_HOW)
     if len(given) > 1:
         rule = f"must not be given beside {' and '.join(list(given)[:-1])}: each of them decides what the answer costs"
         raise PlanError(rule, key=list(given)[-1], fix="Leave one out. Nothing was charged.")
     (key,) = given
-    if level is not None and key != "within":
-        raise PlanError("belongs to within", key="level", given=level, fix="Say within=20, level=0.95.")
     if key == "epsilon":
         return as_epsilon(epsilon)
     wanted = as_fraction(given[key], key=key)

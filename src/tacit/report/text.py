@@ -47,6 +47,14 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     return _fit_columns(table, [explained.plan for explained in listed], _none(listed))
 
 
+def sweep_table(name: str, explanations: Sequence[Explanation]) -> Table:
+    """Return the error of one release at several epsilons, beside plain differential privacy."""
+    table = plan_table(explanations)
+    table.title = printable(f"{name}: {explanations[0].plan.query}") if explanations else printable(name)
+    table.columns = [column for column in table.columns if column.header not in ("question", "answers", "remains")]
+    return table
+
+
 def release_table(
     records: Mapping[str, ReleaseRecord], explanations: Mapping[str, Explanation] | None = None, *, narrow: bool = False
 ) -> Table:

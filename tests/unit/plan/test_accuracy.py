@@ -105,7 +105,7 @@ def test_what_the_budget_cannot_reach_is_refused_with_what_it_reaches_and_charge
         ({"epsilon": 1, "error": 2}, "error must not be given beside epsilon"),
         ({"error": 1, "within": 2}, "within must not be given beside error"),
         ({"error": 2, "level": 0.9}, "level belongs to within; got 0.9"),
-        ({"level": 0.9}, "epsilon must be given"),
+        ({"level": 0.9}, "level belongs to within; got 0.9"),
         ({"error": 0}, "error must lie above 0; got 0"),
         ({"error": "many"}, "error must be a finite number"),
         ({"within": -3}, "within must lie above 0; got -3"),

@@ -160,7 +160,7 @@ class LinearPlan(Plan):
     @property
     def largest_answer(self) -> float | None:
         people = self.policy.known_people
-        return float(people) if people is not None and self.query.counts_people else None
+        return float(people * self.policy.per_person) if people is not None and self.query.counts_people else None
 
     @property
     def mechanism(self) -> str:

@@ -131,6 +131,37 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     )
 
 
+def sweep_chart(named: Mapping[str, Sequence[Explanation]]) -> Any:
+    """Return a chart of the error of each release against epsilon, beside plain differential privacy."""
+    kinds = ["this policy", "plain differential privacy"]
+    with alt.utils.schemapi.debug_mode(False):  # as in `chart`
+        views = []
+        for name, explained in named.items():
+            points = [(float(one.plan.epsilon), one.plan.rmse, one.plain_rmse) for one in explained]
+            rows = [
+                {"epsilon": epsilon, "kind": kind, "error": error}
+                for epsilon, *both in points
+                for kind, error in zip(kinds, both, strict=True)
+                if error  # what is exact, or has no answer, has no place on a logarithmic axis
+            ]
+            view = chart_of(rows).mark_line(point=True)
+            exact = " (exact under this policy)" if explained and not any(here for _, here, _ in points) else ""
+            unit = explained[0].plan.query.error_unit(explained[0].plan.policy.domain) if explained else ""
+            log = alt.Scale(type="log", nice=False)
+            axis = alt.Axis(format=",~r", tickCount=4, labelOverlap=True, grid=False)
+            dash = alt.Scale(domain=kinds, range=[[1, 0], [6, 5]])  # both are seen where they are the same
+            encoded = view.encode(
+                x=alt.X("epsilon:Q", title="epsilon (logarithmic)", scale=log, axis=axis),
+                y=alt.Y("error:Q", title=printable(unit), scale=log, axis=axis),
+                color=coloured("kind:N", kinds, [BLUE, PALETTE[1]], orient="top"),
+                strokeDash=alt.StrokeDash("kind:N", scale=dash, title=None),
+                tooltip=["kind:N", "epsilon:Q", "error:Q"],
+            )
+            views.append(encoded.properties(width=420, height=180, title=f"{printable(name)}{exact}"))
+        said = ["Root mean square of the error of one answer; further down is better."]
+        return styled(alt.vconcat(*views), "Expected error against epsilon", said)
+
+
 def chart_png(view: Any, *, scale: float = 2.0) -> bytes:
     """Return a chart as a PNG image. Nothing is fetched from anywhere."""
     return bytes(vl_convert.vegalite_to_png(view.to_dict(), scale=scale, **_OFFLINE))
