@@ -148,6 +148,8 @@ class YamlSource:
                 return self.refuse("must be indented with spaces, not tabs", line=place + 1, fix="Replace the tab.")
         if "document" in problem:
             return self.refuse("must be one document", line=None if at is None else at + 1, fix="Remove the `---`.")
+        if at is not None and at < len(lines) and re.search(r":\s*,\s*(#.*)?$", lines[at]):
+            return self.refuse("must have a comma in quotes", line=at + 1, fix='Write ",".')
         if "alias" in problem:
             problem = "found undefined alias"  # its name may come from anywhere
             fix = "Define the anchor first, or quote the text."

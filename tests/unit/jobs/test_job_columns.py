@@ -77,7 +77,7 @@ def test_an_excel_file_is_called_one(folder: Path) -> None:
     (folder / "job.yaml").write_text(JOB.replace("people.csv", "people.xlsx"))
     said = refusals(folder)
     assert "people.xlsx' is a workbook, not a table" in said
-    assert said.endswith("Save the sheet as CSV, in Excel as `CSV UTF-8`.")
+    assert said.endswith("in Excel as `CSV UTF-8`; `tacit init` copies one of .xlsx into a CSV file.")
 
 
 def test_parquet_is_looked_at_by_its_schema(folder: Path) -> None:

@@ -185,7 +185,8 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert sentence(f"{tmp_path}/*.parquet") == f"pattern '{tmp_path}/*.parquet' must match a file."
     (tmp_path / "a.xlsx").touch()
     assert sentence(tmp_path / "a.xlsx") == (
-        f"file {str(tmp_path / 'a.xlsx')!r} is a workbook, not a table. Save the sheet as CSV, in Excel as `CSV UTF-8`."
+        f"file {str(tmp_path / 'a.xlsx')!r} is a workbook, not a table. Save the sheet as CSV, in Excel as `CSV "
+        "UTF-8`; `tacit init` copies one of .xlsx into a CSV file."
     )
     (tmp_path / "a.csv").touch()
     assert sentence(tmp_path / "a.csv") == (

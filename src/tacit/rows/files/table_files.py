@@ -37,7 +37,8 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PIECE: Final = 1 << 20
 _LONGEST_SHOWN: Final = 200  # letters of a path that a sentence repeats
 
-_SHEET: Final = "Save the sheet as CSV, in Excel as `CSV UTF-8`."
+_SHEET: Final = "Save the sheet as CSV, in Excel as `CSV UTF-8`; `tacit init` copies one of .xlsx into a CSV file."
+_EXPORT: Final = "Export the table as .parquet or .csv; `tacit init` copies one into a CSV file."
 _AS_TABLE: Final = "Open it with pandas, polars or DuckDB, and write it as .parquet or .csv."
 _BY_NAME: Final = (
     ((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"), "is a workbook, not a table", _SHEET),
@@ -45,7 +46,7 @@ _BY_NAME: Final = (
     ((".yaml", ".yml"), "is YAML, not a table", "Name the file with the rows."),
     ((".feather", ".arrow", ".ipc", ".orc", ".avro"), "is no CSV or Parquet", _AS_TABLE),
     ((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "is a file of a statistics program", _AS_TABLE),
-    ((".db", ".sqlite", ".sqlite3", ".duckdb"), "is a database, not a table", "Export the table as .parquet or .csv."),
+    ((".db", ".sqlite", ".sqlite3", ".duckdb"), "is a database, not a table", _EXPORT),
     ((".zip", ".7z", ".tar", ".tgz", ".bz2", ".xz", ".zst"), "is an archive, not a table", "Unpack it first."),
 )
 _MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -54,7 +55,7 @@ _BY_FIRST_BYTES: Final = (
     (b"\xd0\xcf\x11\xe0", "is an old Excel workbook, whatever it is called", _SHEET),
     (b"PAR1", "is Parquet, whatever it is called", "Rename it to .parquet."),
     (b"\x1f\x8b", "is packed with gzip", "Rename it to .csv.gz."),
-    (b"SQLite format 3", "is a database, whatever it is called", "Export the table as .parquet or .csv."),
+    (b"SQLite format 3", "is a database, whatever it is called", _EXPORT),
     *((mark, "is UTF-16, not UTF-8", "Say so: `encoding: utf-16`.") for mark in _MARKS),
 )
 

@@ -87,6 +87,13 @@ def encoding_named(written: Any) -> str:
     return known
 
 
+def _read_decimal(entry: YamlEntry) -> str:
+    word = entry.text()
+    if word not in (".", ","):
+        raise entry.refuse("must be a point or a comma", given=word, fix='Write ",", with the quotes, or leave it out.')
+    return word
+
+
 def _read_format(entry: YamlEntry) -> str:
     with entry.blamed():
         date_form(entry.text())
@@ -99,7 +106,11 @@ def _read_encoding(entry: YamlEntry) -> str:
 
 
 DECIMAL: Final = Key(
-    "decimal", {"enum": [".", ","]}, "The sign before the decimals of numbers that are texts.", "a point"
+    "decimal",
+    {"enum": [".", ","]},
+    "The sign before the decimals of numbers that are texts.",
+    "a point",
+    read=_read_decimal,
 )
 FORMAT: Final = Key(
     "format",
