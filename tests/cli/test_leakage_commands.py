@@ -10,7 +10,8 @@ import yaml
 from cli.shell import inside
 from tacit.audit.case_audit import audit_case
 from tacit.jobs.case_file import read_case
-from tacit.report.charts.audit_charts import leakage_charts, leakage_page
+from tacit.report.audit_page import leakage_page
+from tacit.report.charts.audit_charts import leakage_charts
 
 CASE = """\
 policy:

@@ -50,7 +50,7 @@ def test_a_perturbed_table(clinic: Path) -> None:
     assert "another run does not know of this table" in made.err
     assert "each record keeps its value with probability 0.5" in made.out
     assert made.out.splitlines()[-1] == "Published. The table, its certificate and this report are in job-table."
-    assert sorted(files_in(clinic / "job-table")) == ["certificate.json", "finished.json", "report.txt", "table.csv"]
+    assert sorted(files_in(clinic / "job-table")) == ["certificate.json", "finished.json", "report.html", "table.csv"]
     lines = list(csv.DictReader((clinic / "job-table" / "table.csv").open(encoding="utf-8")))
     assert list(lines[0]) == ["ward", "ill", "count", "estimate"]
     assert sum(float(line["count"]) for line in lines) == 200
@@ -65,7 +65,7 @@ def test_a_private_table(clinic: Path) -> None:
     made = inside(clinic, "publish", "table", "job.yaml", "--json")
     assert made.document["method"] == "masked"
     assert any("empirical Bayes" in line for line in made.document["not_prevented"])
-    assert "not prevented" in (clinic / "job-table" / "report.txt").read_text(encoding="utf-8")
+    assert "What is not prevented" in (clinic / "job-table" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,9 @@ def test_a_second_table_is_refused_and_the_plan_says_so(clinic: Path) -> None:
     assert not (clinic / "second").exists()
     (clinic / "job.yaml").write_text(asked + "  again: true\n", encoding="utf-8")
     assert inside(clinic, "publish", "table", "job.yaml").code == 0
-    assert "no (lambda, delta) criterion is promised any more" in (clinic / "second" / "report.txt").read_text()
+    assert "no (lambda, delta) criterion is promised any more" in (clinic / "second" / "report.html").read_text(
+        encoding="utf-8"
+    )
     assert [one["kind"] for one in inside(clinic, "ledger", "show", "clinic.db", "--json").document["entries"]] == [
         "grant",
         *["charge", "table"] * 2,

@@ -89,7 +89,8 @@ def _refusal(case: Case) -> str:
 
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:
     from tacit.cli.screen import plain_document
-    from tacit.report.charts.audit_charts import leakage_charts, leakage_page
+    from tacit.report.audit_page import leakage_page
+    from tacit.report.charts.audit_charts import leakage_charts
     from tacit.report.charts.release_charts import chart_png
 
     if folder.exists():

@@ -217,6 +217,7 @@ class Job:
             read=_out,
         ),
     ]
+    xlsx: Annotated[bool, Key("xlsx", BOOLEAN, "Write all results as one workbook too, `results.xlsx`.", "no")] = False
     releases: Annotated[
         tuple[JobRelease, ...],
         Key(

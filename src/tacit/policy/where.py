@@ -49,6 +49,11 @@ class Where(ABC):
     def __bool__(self) -> bool:
         raise PolicyError("must be combined with & and |, not `and` and `or`", key="where", fix="Add parentheses.")
 
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The predicate as part of a sentence."""
+
     @abstractmethod
     def compile(self, domain: Domain) -> Test:
         """Turn the predicate into sets of positions, refusing names and values that the domain does not have."""
@@ -63,6 +68,12 @@ class Where(ABC):
             self.compile(domain)
         except PolicyError as refusal:
             raise refusal.located(key=key) from None
+
+
+_IN_WORDS: Final = {
+    **{"==": "is", "!=": "is not", "in": "is", "has": "has"},
+    **{"<": "is below", "<=": "is at most", ">": "is above", ">=": "is at least"},
+}
 
 
 @dataclass(frozen=True)
@@ -85,6 +96,17 @@ class Compare(Where):
             return f"{name}.has({_written(self.operand)})"
         return f"{name} {self.symbol} {_written(self.operand)}"
 
+    @property
+    def words(self) -> str:
+        """The comparison as part of a sentence.
+
+        >>> Compare("age", "<", 30).words, Compare("sex", "in", ("f", "m", "x")).words
+        ('age is below 30', 'sex is f, m or x')
+        """
+        values = [*map(str, self.operand)] if self.symbol == "in" else [str(self.operand)]
+        listed = " or ".join(filter(None, [", ".join(values[:-1]), *values[-1:]]))
+        return f"{self.column}{'.' * bool(self.part)}{self.part} {_IN_WORDS[self.symbol]} {listed}"
+
     def columns(self) -> frozenset[str]:
         return frozenset({self.column})
 
@@ -106,6 +128,13 @@ class _Joined(Where):
         # `a and b and c` reads as (a and b) and c
         left = str(self.left) if type(self.left) is type(self) else _bracketed(self.left)
         return f"{left} {self.word} {_bracketed(self.right)}"
+
+    @property
+    def words(self) -> str:
+        parts = (
+            one.words if type(one) in (Compare, type(self)) else f"({one.words})" for one in (self.left, self.right)
+        )
+        return f" {self.word} ".join(parts)
 
     def columns(self) -> frozenset[str]:
         return self.left.columns() | self.right.columns()
@@ -134,6 +163,10 @@ class Not(Where):
 
     def __str__(self) -> str:
         return f"not {_bracketed(self.inner)}"
+
+    @property
+    def words(self) -> str:
+        return f"not ({self.inner.words})"
 
     def columns(self) -> frozenset[str]:
         return self.inner.columns()

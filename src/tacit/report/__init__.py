@@ -11,7 +11,9 @@ In reading order:
     page          what every page has in common
     shown_tables  the tables of a report
     html          the report that a privacy officer shows to a lawyer and a board
+    workbook      released numbers as one workbook
     draft_folder  the folder that results are written to before it gets its name
     job_folder    the results of a job as one folder, complete or not there
     table_folder  a published table in such a folder
+    audit_page    an audit of what applications could learn
 """

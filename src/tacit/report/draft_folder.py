@@ -59,6 +59,7 @@ class UnfinishedFolder:
 
 def begin_draft(job: Job) -> UnfinishedFolder:
     """Begin the folder that results are written to first. Its name is fixed, so that two runs cannot both begin."""
+    _check_replaceable(job)
     folder = job.out.with_name(job.out.name + PART)
     for attempt in (1, 2):
         try:
@@ -80,6 +81,24 @@ def begin_draft(job: Job) -> UnfinishedFolder:
             fix = "Nothing was charged. Look at it as whoever made it, or name another folder."
             raise job.refuse("out", rule, given=str(job.out), fix=fix) from None
     raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
+
+
+def _check_replaceable(job: Job) -> None:
+    """Refuse an empty folder that the results could not replace in the end: it is a mounted disk, or open elsewhere."""
+    if not job.out.exists():
+        return
+    try:
+        mode = job.out.stat().st_mode
+        job.out.rmdir()
+        job.out.mkdir()
+        job.out.chmod(mode)
+    except OSError as fault:
+        why = system_reason(fault)
+    else:
+        return
+    rule = f"must be a folder that nothing else uses, since the results will take its place ({why})"
+    fix = "Nothing was charged. Close what has it open; if a disk is mounted there, name a new folder inside it."
+    raise job.refuse("out", rule, given=str(job.out), fix=fix)
 
 
 def _marked(folder: Path) -> UnfinishedFolder:

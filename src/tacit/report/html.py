@@ -64,6 +64,7 @@ def html_report(
     csv_links: bool = True,
     tables: Mapping[str, Sequence[str]] | None = None,
     learned: Sequence[str] = (),
+    workbook: str = "",
 ) -> str:
     """Return the report of some releases as one self-contained HTML file.
 
@@ -78,6 +79,7 @@ def html_report(
         csv_links: Whether each release has its values beside the report, in a file called like the release.
         tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
         learned: What applications could have learned by now, and their limits, sentence by sentence.
+        workbook: The name of a file beside the report with all values, if there is one.
     """
     given = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
     explained = {name: given[name].after(record.done) for name, record in records.items()}
@@ -120,6 +122,8 @@ def html_report(
         counted=None if owners.person is None else f"Of each person ({owners.person}) {owners.rows_in_words}.",
         plain_form=policy.plain_form,
         learned=learned,
+        workbook=workbook,
+        promised=promise_in_words(records),
     )
 
 
@@ -237,6 +241,17 @@ def _comparison_text(explained: Mapping[str, Explanation]) -> str:
     ]
     forms = "; ".join(dict.fromkeys(each.plan.policy.plain_form for each in explained.values()))
     return f"Expected error under this policy against plain differential privacy ({forms}). {'; '.join(errors)}."
+
+
+def promise_in_words(records: Mapping[str, ReleaseRecord]) -> str:
+    """Say in two sentences what is promised about all that is published together, and what is not."""
+    factor = _factor(sum((record.plan.epsilon for record in records.values()), Fraction(0)))
+    return (
+        "For every person, and even to a reader who knows the data of everybody else, everything in this report "
+        f"together is at most {factor} times as likely with the person’s true data as with one of their secret details "
+        "replaced by another that the policy lets it pass for. What the policy does not call secret is not protected "
+        "and may be shown exactly"
+    )
 
 
 def _factor(epsilon: Fraction) -> str:

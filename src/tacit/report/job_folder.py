@@ -33,7 +33,8 @@ from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts.release_charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
 from tacit.report.draft_folder import UnfinishedFolder, begin_draft, is_complete, synced
-from tacit.report.html import html_report
+from tacit.report.html import html_report, promise_in_words
+from tacit.report.workbook import WORKBOOK, check_workbook, write_releases
 from tacit.rows.guard import charges
 
 
@@ -85,7 +86,7 @@ def publish(
         JobError: If the folder is not free, or an earlier run left a half-written one; nothing is charged.
         PublishError: If the job was paid for and the folder could not be finished; says where the files are.
     """
-    plan = planned(job, check_out)
+    plan = planned(job, check_out, check_workbook)
     for explained in plan.explanations.values():
         explained.document()  # the report needs it: what cannot be told is refused before anything is paid for
     job = plan.job
@@ -125,8 +126,12 @@ def publish(
             charts=charts,
             tables=tables,
             learned=_learned(job),
+            workbook=WORKBOOK if job.xlsx else "",
         )
         write_text(folder / "report.html", page)
+        if job.xlsx:
+            write_releases(folder / WORKBOOK, promise_in_words(records), records)
+            synced(folder / WORKBOOK)
 
     written(job, fill, records)
     if on_progress is not None:

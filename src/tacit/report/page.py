@@ -8,6 +8,8 @@ scripts and fetches of any kind to itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -16,12 +18,29 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from tacit.report.charts.chart_parts import BLUE, LINE
+from tacit.report.shown_tables import ShownTable
 
 _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
 )
 _IN_BACKTICKS: Final = re.compile("`([^`]+)`")
 _OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
+
+
+@dataclass(frozen=True)
+class PlainSection:
+    """A part of a page that is no report of a job: a heading, and what stands below it."""
+
+    heading: str
+    points: Sequence[str] = ()
+    table: ShownTable | None = None
+    charts: Sequence[Mapping[str, Any]] = ()  # the `name` of each and what is `drawn`
+    warns: bool = False
+
+
+def plain_page(title: str, about: str, sections: Sequence[PlainSection], *, marks: Sequence[str] = ()) -> str:
+    """Return a page of these sections; `marks` are warnings above all of them."""
+    return page("plain.html.j2", title=title, about=about, sections=sections, marks=marks)
 
 
 def page(template: str, **said: Any) -> str:
@@ -34,13 +53,15 @@ def page(template: str, **said: Any) -> str:
 @cache
 def _environment() -> Environment:
     # a name that a template misspells is an error, not an empty place in a report
-    return Environment(
+    found = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=PackageLoader("tacit", "report"),
     )
+    found.filters["code"] = with_code
+    return found
 
 
 def with_code(text: str) -> Markup:

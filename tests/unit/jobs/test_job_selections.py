@@ -68,7 +68,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
     for said in (
         "The 5 most frequent items of clicked",
         "Items of clicked that at least 40 people have",
-        "Whether fewer than 100 people are picked, where clicked.has(30)",
+        "Whether fewer than 100 people are picked, where clicked has 30",
         "is never wrong",
         "certainly below",
     ):

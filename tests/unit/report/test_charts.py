@@ -274,8 +274,8 @@ def test_titles_are_words(drawn: dict[str, dict[str, Any]], name: str, title: st
 @pytest.mark.parametrize(
     ("name", "note"),
     [
-        ("count", "where age < 30"),
-        ("with a condition", "where age < 30 and sex == 'f'"),
+        ("count", "where age is below 30"),
+        ("with a condition", "where age is below 30 and sex is f"),
         ("some numbers", "Estimates with 95% intervals, epsilon 1."),
         ("many numbers", "Means over 3 neighbouring values; the table has all 4,000."),
         ("long cumulative", "One point for every 3 values; the table has all 4,000."),
@@ -436,7 +436,7 @@ def test_exact_answers_are_called_exact() -> None:
 
 def test_the_text_alternative_says_what_stands_out(records: dict[str, tc.ReleaseRecord]) -> None:
     said = chart_text(records["count"])
-    assert said.startswith("Number of people, where age < 30. Released value: ")
+    assert said.startswith("Number of people, where age is below 30. Released value: ")
     best = int(records["some numbers"].values.argmax())
     assert chart_text(records["some numbers"]).endswith(f"for age {best}.")
 

@@ -183,9 +183,20 @@ def write_csv(
     shares: Floats | None = None,
 ) -> None:
     """Write labels and numbers as CSV."""
-    turned = _all_turned(numbers, decimals_for(error), shares)
-    columns = side_by_side(labels, {name: _as_cells(column) for name, column in turned.items()})
+    columns = written_columns(labels, numbers, error=error, shares=shares)
     _write(path, list(columns), list(columns.values()))
+
+
+def written_columns(
+    labels: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, Floats],
+    *,
+    error: float,
+    shares: Floats | None = None,
+) -> dict[str, Sequence[Any]]:
+    """Return labels, and numbers with the digits that mean something, as the columns of one table."""
+    turned = _all_turned(numbers, decimals_for(error), shares)
+    return side_by_side(labels, {name: _as_cells(column) for name, column in turned.items()})
 
 
 def write_cross_table(

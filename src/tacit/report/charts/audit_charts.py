@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, strengths, trade_off
+from tacit.audit.case_audit import EPSILONS, CaseAudit, posterior_curves, strengths, trade_off
 from tacit.audit.disclosure_audits.disclosures import EPSILONS as DISCLOSURE_EPSILONS
 from tacit.audit.disclosure_audits.disclosures import Disclosure
 from tacit.jobs.case_file import Case
 from tacit.report.charts.chart_parts import BLUE, LINE, WIDTH, Row, chart_of, coloured, styled, tip
-from tacit.report.charts.release_charts import chart_svg
 
 COLOURS: Final = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 _DISCLOSED: Final = "#D55E00"
@@ -72,24 +70,6 @@ def trade_off_chart(rows: Sequence[Mapping[str, Any]], *, own: bool = True, mark
     if not own:
         notes.append("The limits leave out what the release of an attribute says about that attribute itself.")
     return styled(chart.properties(width=420, height=240), "Leakage against utility", notes)
-
-
-def leakage_page(audit: CaseAudit, charts: Mapping[str, Any]) -> str:
-    """Return the audit as one self-contained HTML page."""
-    rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row.cells())}</tr>" for row in audit.rows)
-    shown = [f"{name}: {one} at {epsilon:.4g}" for name, each in audit.epsilon.items() for one, epsilon in each.items()]
-    mark = "".join(f"<p><strong>{escape(one)}</strong></p>" for one in audit.case.dependence.marks)
-    drawn = "\n".join(f"<figure>{chart_svg(chart)}</figure>" for chart in charts.values())
-    return (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        f"<title>{escape(audit.case.name)}: what could be learned</title>"
-        "<style>body{font:15px sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
-        "table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:left;border-bottom:1px solid #ddd}</style>"
-        f"</head><body><h1>{escape(audit.case.name)}: what could be learned</h1>{mark}"
-        f"<p>Shown: {escape('; '.join(shown))}.</p>"
-        f"{''.join(f'<p>{escape(remark)}</p>' for remark in audit.remarks)}"
-        f"<table><tr>{''.join(f'<th>{heading}</th>' for heading in HEADINGS)}</tr>{rows}</table>{drawn}</body></html>\n"
-    )
 
 
 def series(names: Sequence[str]) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _opened_table(source: str) -> Iterator[tuple[list[str], Any]]:
         except ImportError:
             load_workbook = None
         if load_workbook is None:
-            fix = "Install it: pip install 'tacit[excel]'. Or save the sheet as CSV."
+            fix = "Install it: pip install 'tacit[xlsx]'. Or save the sheet as CSV."
             raise DataRefused("a workbook is read by openpyxl, which is not there", fix=fix)
         with closing(load_workbook(source, read_only=True, data_only=True)) as book:
             yield book.sheetnames, lambda name: _sheet(book[name])
