@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -68,11 +68,15 @@ def shown_tables(record: ReleaseRecord) -> list[ShownTable]:
         return [_listed(record)]
     shapes = [tuple(domain[name].cells for name in names) for names in tables]
     starts = np.cumsum([0, *map(math.prod, shapes)])
-    found = []
+    found: list[ShownTable] = []
     for number, (names, shape) in enumerate(zip(tables[:MOST_TABLES], shapes, strict=False)):
-        is_crossed = len(shape) == 2 and min(shape) <= MOST_ACROSS and max(shape) <= MOST_DOWN
         part = _Part(record, number, names, shape, slice(starts[number], starts[number + 1]))
-        found.append(part.crossed() if is_crossed else part.listed())
+        if len(shape) == 2 and min(shape) <= MOST_ACROSS and max(shape) <= MOST_DOWN:
+            found.append(part.crossed())
+        elif len(shape) > 2 and math.prod(shape) > ROWS_SHOWN:
+            found += (part.summed(at) for at in range(len(shape)))
+        else:
+            found.append(part.listed())
     return found
 
 
@@ -146,27 +150,38 @@ class _Part:
         unknown = np.full(int(which.max()) + 1, np.nan)
         return unknown, unknown, np.isfinite(unknown)
 
-    def labels(self) -> list[list[str]]:
-        """Return the texts of the values of each attribute."""
+    def labels(self, names: tuple[str, ...]) -> list[list[str]]:
+        """Return the texts of the values of these attributes."""
         domain = self.record.plan.policy.domain
-        return [[str(cell) for cell in domain[name].every_cell()] for name in self.names]
+        return [[str(cell) for cell in domain[name].every_cell()] for name in names]
 
     def listed(self) -> ShownTable:
         """Return a line for each cell, or for the first of many."""
-        whole, lower, upper, exact = self.inside()
-        texts = self.labels()
+        return self._lines(self.names, self.shape, *self.inside())
+
+    def summed(self, at: int) -> ShownTable:
+        """Return a line for each value of one of many attributes: the sum of its cells, or the first of many sums."""
+        which = np.indices(self.shape)[at].ravel()
+        whole = whole_numbers(np.bincount(which, self.record.values[self.cells]).astype(np.float64))
+        table = self._lines((self.names[at],), (self.shape[at],), whole.astype(np.float64), *self.sums(which))
+        return replace(table, notes=[*table.notes, f"Sums over the other attributes, of {len(which):,} numbers."])
+
+    def _lines(
+        self, names: tuple[str, ...], shape: tuple[int, ...], whole: Floats, lower: Floats, upper: Floats, exact: Bools
+    ) -> ShownTable:
+        texts = self.labels(names)
         shows = min(len(whole), ROWS_SHOWN)
-        places = zip(*np.unravel_index(np.arange(shows), self.shape), strict=True)
+        places = zip(*np.unravel_index(np.arange(shows), shape), strict=True)
         rows = [
             ShownRow([labels[at] for labels, at in zip(texts, place, strict=True)], [(number, ""), (reach, "")])
             for place, (number, reach) in zip(places, _with_ends(whole, lower, upper, exact), strict=False)
         ]
         if 1 < len(whole) == shows:
-            ((number, reach),) = _with_ends(whole.sum(keepdims=True), *self.sums(np.zeros(shows, dtype=np.int64)))
-            blanks = [""] * (len(self.names) - 1)
-            rows.append(ShownRow([SUM, *blanks], [(number, ""), (reach, "")], is_sum=True))
+            everything = np.zeros(math.prod(self.shape), dtype=np.int64)
+            ((number, reach),) = _with_ends(whole.sum(keepdims=True), *self.sums(everything))
+            rows.append(ShownRow([SUM, *[""] * (len(names) - 1)], [(number, ""), (reach, "")], is_sum=True))
         cut = [f"The first {ROWS_SHOWN} of {len(whole):,} numbers."] if len(whole) > ROWS_SHOWN else []
-        return ShownTable(self.names, ("Estimate", "95% interval"), rows, cut, adds_up=True)
+        return ShownTable(names, ("Estimate", "95% interval"), rows, cut, adds_up=True)
 
     def crossed(self) -> ShownTable:
         """Return the longer attribute down and the other across, with sums at both margins."""
@@ -182,7 +197,7 @@ class _Part:
                 (table.sum(keepdims=True).ravel(), 0 * places[0]),
             )
         )
-        down, heads = (self.labels()[at] for at in (along, across))
+        down, heads = self.labels((self.names[along], self.names[across]))
         rows = [
             ShownRow([label], [*((_whole(cell), "") for cell in cells), last])
             for label, cells, last in zip(down, table, right, strict=True)

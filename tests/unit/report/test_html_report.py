@@ -259,7 +259,7 @@ def test_the_budget_adds_up(parsed: _Page) -> None:
 
 
 def test_the_promise_comes_first_in_two_sentences_and_then_the_results(page: str) -> None:
-    promise = re.sub(r"<[^>]+>", "", page[page.index('<div class="promise">') : page.index("Secret are:")])
+    promise = re.sub(r"<[^>]+>", "", page[page.index('<div class="promise">') : page.index("What is secret:")])
     assert promise.count(". ") == 2  # after "What is promised", and between two sentences
     assert "at most 3.50 times as likely" in promise
     places = [page.index('<div class="promise">')]
@@ -376,6 +376,24 @@ def test_two_attributes_are_a_cross_table_with_sums_that_add_up_and_have_their_o
         low, high = (number(end) for end in re.sub(".*<small>|</small>", "", row[3]).split(" to "))
         assert low <= number(row[3]) <= high
     assert "taken one at a time" in article(page, "it")
+
+
+def test_more_attributes_are_shown_as_sums_that_add_up_to_the_same() -> None:
+    rows = pd.concat([ROWS] * 50, ignore_index=True)
+    page = reported(tc.Policy(DOMAIN, tc.secrets.taking_part()), rows, tc.histogram("sex", "grade", "hours"))
+    tables: dict[str, list[list[str]]] = {}
+    for row in cells(page, "it"):
+        if row[1] == "Estimate":
+            name = row[0]
+        tables.setdefault(name, []).append(row)
+    assert {name: [row[0] for row in rows[1:]] for name, rows in tables.items()} == {
+        "sex": ["f", "m", "Sum"],
+        "grade": ["a", "b", "c", "Sum"],
+        "hours": [*map(str, range(10)), "Sum"],
+    }
+    sums = [[number(row[1]) for row in rows[1:]] for rows in tables.values()]
+    assert {sum(each[:-1]) for each in sums} == {each[-1] for each in sums}
+    assert len({each[-1] for each in sums}) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
