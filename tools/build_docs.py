@@ -33,7 +33,8 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/building/README.md": "building.md",
 }
-LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<part>#[^)\s]*)?\)")
+LINK_OR_IMAGE = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)#\s]*)(?P<part>#[^)\s]*)?\)")
+LINK = re.compile(r"(?<!!)" + LINK_OR_IMAGE.pattern)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GROUPS = {
     "What is secret": "Domain Policy secrets known where col ABSENT",
@@ -112,7 +113,7 @@ def relinked(source: Path, target: Path) -> str:
             return found[0]
         return f"[{found['text']}]({Path(os.path.relpath(place, target.parent)).as_posix()}{part})"
 
-    return LINK.sub(new_link, text)
+    return LINK_OR_IMAGE.sub(new_link, text)
 
 
 def broken_links() -> Iterator[str]:
