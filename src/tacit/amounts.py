@@ -31,7 +31,7 @@ def as_fraction(value: Any, *, key: str) -> Fraction:
     >>> as_fraction(0.2, key="epsilon"), as_fraction("1/3", key="epsilon")
     (Fraction(1, 5), Fraction(1, 3))
     """
-    fix = 'Write it as 2, 0.5, "1/3" or Fraction(1, 3).'
+    fix = 'Write it as 2, 0.5 or "1/3".'
     if isinstance(value, bool):
         raise PlanError("must be a number", key=key, given=value, fix=fix)
     if isinstance(value, Rational):

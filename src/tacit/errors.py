@@ -426,9 +426,16 @@ def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
     return call
 
 
+_NOT_TAKEN = {
+    "delta": "There is no delta: what is promised holds without exceptions.",
+    "seed": "Noise has no seed: whoever knew it would know the true answers.",
+}
+
+
 def _not_called_so(entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
     try:
         inspect.signature(entry).bind(*args, **kwargs)
     except TypeError as unfit:
-        return TypeError(f"{entry.__qualname__}: {unfit}")  # names of arguments, no values
+        why = "".join(f". {why}" for name, why in _NOT_TAKEN.items() if f"argument '{name}'" in str(unfit))
+        return TypeError(f"{entry.__qualname__}: {unfit}{why}")  # names of arguments, no values
     return None

@@ -271,10 +271,10 @@ def _check_smallest(policy: Policy, moved: list[tuple[Any, Any]], along: list[bo
 
 
 def _people(policy: Policy, people: Any, key: str) -> list[Any]:
-    if isinstance(people, str | Mapping) or not isinstance(people, Iterable):
-        raise PolicyError(
-            "must be a list of records where a policy is given", key=key, fix="For instance [{'age': 30}, {'age': 41}]."
-        )
+    is_table = hasattr(people, "columns") or hasattr(people, "column_names")
+    if isinstance(people, str | Mapping) or not isinstance(people, Iterable) or is_table:
+        fix = "For instance [{'age': 30}, {'age': 41}]" + (", which `to_dict('records')` makes." if is_table else ".")
+        raise PolicyError("must be a list of records where a policy is given", key=key, fix=fix)
     return [ABSENT if record is ABSENT else policy.domain.record(record) for record in people]
 
 

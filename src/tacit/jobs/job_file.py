@@ -164,6 +164,12 @@ LEDGER: Final = Key(
     read=_ledger,
 )
 _AS_IN_THE_POLICY: Final = "as the policy says"
+_OTHER_WORDS: Final = {  # that people try, and what they mean
+    **dict.fromkeys(("data", "file", "files", "input", "source", "table", "csv"), "rows"),
+    **dict.fromkeys(("query", "queries", "question", "questions", "release"), RELEASES),
+    "epsilon": "budget",
+    "output": "out",
+}
 _NOT_ASKED: Final = ("policy", "budget", "ledger", "analyst", "out")
 
 
@@ -323,6 +329,9 @@ def job_below(
     """
     file = Path(path).absolute()
     keys = Keys(*(instead if instead and key.name == RELEASES else key for key in Keys.of(Job)), *also)
+    for name, entry in top.mapping().items():
+        if name in _OTHER_WORDS and name not in [key.name for key in keys]:
+            raise entry.refuse("is not a key that may stand here", fix=f"Say `{_OTHER_WORDS[name]}`.")
     fields = keys.entries(top)
     values = Keys.of(Job).read(fields)
     rows = rows_below(fields["rows"])
@@ -383,6 +392,9 @@ def rows_below(entry: YamlEntry) -> dict[str, YamlEntry]:
 
 def _row_path(entry: YamlEntry) -> str:
     written = entry.text()
+    if re.match(r"\s*(select|with|from)\s", written, re.IGNORECASE):
+        fix = "Write what the query finds to a .parquet or .csv file, or open it in Python: duckdb.sql('select ..')."
+        raise entry.refuse("must name files, not a query", fix=fix)
     if not written or "\0" in written:
         raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
     if written.startswith(DEMO):
@@ -430,6 +442,10 @@ def _below_keyword(entry: YamlEntry) -> Mapping[str, YamlEntry]:
 def _releases(
     entry: YamlEntry, job: Mapping[str, Any], planned: Callable[[Query], Fraction] | None
 ) -> tuple[JobRelease, ...]:
+    if entry.is_mapping:
+        raise entry.refuse(
+            "must be a list", fix="Begin each release with a dash: `- {name: .., query: .., epsilon: 0.1}`."
+        )
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a release", given=entry.plain(), fix="Add one below, with a dash.")
     # here, not above: plans take longer to load than files

@@ -416,7 +416,9 @@ def check_public_columns(policy: Policy) -> None:
     secret_columns = {column for name in policy.moved_attributes for column in columns[name]}
     for key, column in (("person", policy.person), ("order", policy.order)):
         if column in secret_columns:
-            fix = "Use an identifier or a date that no secret edge changes."
+            fix = "Name a column that is no attribute of the policy, such as a number of the person or of the visit."
+            if key == "order":
+                fix += " Or leave it out: rows are then chosen as at random."
             raise PlanError("must not be a column that the policy keeps secret", key=key, given=column, fix=fix)
 
 

@@ -613,3 +613,16 @@ def test_a_name_that_no_file_can_have_is_refused_by_its_key(key: str, name: str,
     )
     with pytest.raises(JobError, match=f"{key} must be a path, with names of at most 255 bytes and 4,095 in all"):
         read_job(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("rows: people.csv", "data: people.csv", "demo.yaml:3: data is not a key that may stand here. Say `rows`."),
+        ("rows: people.csv", "rows: SELECT * FROM people", "demo.yaml:3: rows must name files, not a query."),
+    ],
+)
+def test_what_newcomers_write_gets_the_word_that_they_need(folder: Path, old: str, new: str, sentence: str) -> None:
+    with pytest.raises(JobError) as refused:
+        read_job(written(folder, JOB.replace(old, new)))
+    assert str(refused.value).startswith(sentence)

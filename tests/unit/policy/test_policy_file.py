@@ -362,6 +362,7 @@ OF_ATTRIBUTES = [  # of an attribute a in line 2
     ("{low: 0, high: 9, stpe: 3}", ".stpe is not a key that may stand here. Did you mean 'step'?"),
 ]
 OF_SECRETS = [  # of a family in line 7
+    ("within: age 7", ".within must say the distance; got 'age 7'. Write within: {age: 7}."),
     ("within: [age]", ".within must say the distance; got ['age']. Write within: {age: 5}."),
     (
         "within: [age, smoker]",
@@ -654,7 +655,12 @@ def refusal_of(domain="{dates: [2023-01, 2024-12], by: month}", secrets="everyth
         ("{categories: [1, 2, true]}", "domain.x.categories must not repeat a value; got True"),
         ("{dates: 2024}", "domain.x.dates must be [from, to]; got 2024"),
         ("{dates: [2024-01-01]}", "domain.x.dates must have two parts"),
-        ("{dates: [2024-01-01, soon]}", "domain.x.dates must be a date such as 2024-03-01; got 'soon'"),
+        (
+            "{dates: [2024-01, 2024-12-31]}",
+            "domain.x.dates[0] must be a date such as 2024-03-01; got '2024-01'. Write year, "
+            "month and day, or say `by: month`.",
+        ),
+        ("{dates: [2024-01-01, soon]}", "domain.x.dates[1] must be a date such as 2024-03-01; got 'soon'"),
         ("{dates: [2024-01-01, 2024-02-01], by: moon}", "domain.x.by must be day, week, month, quarter or year"),
         ("{decimals: [0, 1]}", "domain.x must be [low, high], with a step"),
         ("{decimals: [0, 1], step: '0,1'}", "domain.x.step must be a finite number"),

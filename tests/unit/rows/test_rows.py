@@ -125,9 +125,11 @@ def test_what_is_no_table_is_refused_by_its_type_alone() -> None:
     assert sentence({"age": [1]}).startswith(
         "rows must be a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table"
     )
-    assert sentence(PEOPLE["age"]).endswith("A pandas Series is none of them.")
+    assert sentence(PEOPLE["age"]).endswith(
+        "A pandas Series is none of them. Make a table of it first: pandas.DataFrame(..)."
+    )
     assert sentence([1, 2]).endswith("A list may hold paths only.")
-    assert sentence([]).endswith("A builtins list is none of them.")
+    assert sentence([]).endswith("A builtins list is none of them. Make a table of it first: pandas.DataFrame(..).")
     twice = pd.DataFrame([[1, 2, "m"]], columns=["age", "age", "sex"])
     assert sentence(twice) == "column 'age' must be there only once. Rename the second one."
 

@@ -94,7 +94,7 @@ class Dates(OrderedAttribute):
                     else "must be a date such as 2024-03-01",
                     key=f"dates.{key}",
                     given=str(given),
-                    fix=_no_such(given, by, days=True) or "Write year, month and day.",
+                    fix=_no_such(given, by, days=True) or _other_period(given),
                 )
             ticks.append(found)
             object.__setattr__(self, key, _label(found, by))
@@ -147,9 +147,9 @@ class Dates(OrderedAttribute):
         assert main is not None  # noqa: S101 - there is no other way to write it
         if not main.is_list:
             raise main.refuse("must be [from, to]", given=main.plain(), fix="For instance [2024-01-01, 2024-12-31].")
-        start, end = (_read_date(date) for date in read_two(main))
-        with main.blamed(places):
-            return cls(start, end, **cls.keys.read(places))
+        start, end = read_two(main)
+        with main.blamed({"start": start, "end": end, **places}):
+            return cls(_read_date(start), _read_date(end), **cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
@@ -182,6 +182,12 @@ class Dates(OrderedAttribute):
     def examples(cls) -> Iterator[Attribute]:
         yield cls("2024-02-28", "2024-03-02")
         yield cls("2023-11", "2024-02", by="month")
+
+
+def _other_period(given: Any) -> str:
+    """Return what to write instead of the end of a range, which may be one of other periods."""
+    by = next((by for by in PERIODS if _tick(given, by) is not None), "")
+    return "Write year, month and day" + (f", or say `by: {by}`." if by else ".")
 
 
 def tick_of(day: datetime.date, by: str) -> int:

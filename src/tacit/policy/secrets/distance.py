@@ -155,7 +155,10 @@ class Within(Secrets):
     def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         if not entry.is_mapping:
             names = [str(one.node.value) for one in entry.one_or_more() if not (one.is_list or one.is_mapping)]
-            short = f"{{{(names or ['age'])[0]}: 5}}"
+            # also `age 5`, `age: 5` in quotes
+            spelled = re.fullmatch(r"(\w+)[\s:=]+([0-9.]+)", names[0]) if len(names) == 1 else None
+            name, theta = spelled.groups() if spelled else ((names or ["age"])[0], "5")
+            short = f"{{{name}: {theta}}}"
             if len(names) > 1:
                 short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
             raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")

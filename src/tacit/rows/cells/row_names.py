@@ -110,11 +110,10 @@ def zoned_key(name: str) -> DataRefused:
 def not_a_day(name: str) -> DataRefused:
     """Return the refusal of a moment that is not the beginning of a day, or that is told with a time zone."""
     return DataRefused(
-        "must hold dates, or moments at midnight without a time zone, because it names rows (that every key is one is "
-        "taken as known, so that this may be said)",
+        "must hold dates, or moments at midnight without a time zone, because it names rows (whether it does is taken "
+        "as known)",
         column=name,
-        fix="Add a column of dates, and one of times if a day has several rows, and name these. What was asked stays "
-        "charged.",
+        fix="If it has hours, add a column of days and one of hours, and name both. What was asked stays charged.",
     )
 
 

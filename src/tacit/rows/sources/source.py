@@ -87,7 +87,10 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str], en
         return lambda: SparkEngine(source)
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
         return lambda: ibis_engine(source)
-    raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
+    fix = f"A {module} {name} is none of them."
+    if module in ("builtins", "numpy", "pandas"):
+        fix += " Make a table of it first: pandas.DataFrame(..)."
+    raise DataRefused(f"rows must be {_KINDS}", fix=fix)
 
 
 def columns_of(domain: Domain, item: str | None) -> dict[str, tuple[str, ...]]:
