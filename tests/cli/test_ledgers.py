@@ -234,3 +234,8 @@ def test_coins_are_rotated_once_it_was_said_what_that_means(ledger: Path) -> Non
 def test_only_a_data_set_with_a_budget_has_coins_to_rotate(ledger: Path) -> None:
     outcome = inside(ledger.parent, "ledger", "rotate", "ledger.db", "--dataset", "clinc", "--yes")
     assert "clinic" in outcome.refusal()
+
+
+def test_another_key_is_no_damage(ledger: Path) -> None:
+    said = inside(ledger.parent, "ledger", "verify", ledger.name, TACIT_LEDGER_KEY="another")
+    assert (said.code, "wrong key" in said.out, "last good copy" in said.out) == (1, True, False)

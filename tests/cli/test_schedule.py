@@ -1,6 +1,7 @@
 """A job that a timer starts each night of a month: what its exit code says, and that nobody pays twice."""
 
 import json
+import re
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -116,3 +117,22 @@ def test_the_log_is_lines_of_json_without_a_value(night: Night) -> None:
     (line,) = [json.loads(line) for line in again.err.splitlines()]
     assert (again.code, line["event"], line["exit_code"], line["error"]["key"]) == (6, "refused", 6, "out")
     assert inside(night.folder, "run", "--log", "xml").code == 2
+
+
+def test_an_old_copy_of_the_ledger_is_told_by_the_certificates(
+    night: Night, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(night.folder)
+    night.arrives()
+    assert night.run().code == 0
+    copied = (night.folder / "ledger.db").read_bytes()
+    night.today += timedelta(days=1)
+    night.arrives()
+    assert night.run().code == 0
+    exec(code, {})  # noqa: S102 - what the page says
+    assert capsys.readouterr().out == ""
+    (night.folder / "ledger.db").write_bytes(copied)
+    exec(code, {})  # noqa: S102 - what the page says
+    assert capsys.readouterr().out == "results/2024-05-02/hiv.certificate.json visits 1/5\n"

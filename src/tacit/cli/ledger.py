@@ -92,7 +92,10 @@ def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
         if verdict.unknown:
             show_wrapped([f"Not known: {verdict.unknown}."])
     else:
-        show(f"NOT sound: {verdict.problem}. Put the last good copy back; nothing may be charged to this one.")
+        fix = "Put the last good copy back; nothing may be charged to this one."
+        if str(verdict.problem).startswith("wrong key"):
+            fix = "Set TACIT_LEDGER_KEY to the key that the ledger was begun with, or unset it if there was none."
+        show(f"NOT sound: {verdict.problem}. {fix}")
     return 0 if verdict.ok else 1
 
 

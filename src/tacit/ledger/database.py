@@ -337,7 +337,12 @@ _REFUSALS: Final = (
         "Let somebody with write permission run `tacit ledger verify` on it once.",
         ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY", "SQLITE_READONLY_CANTINIT"),
     ),
-    ("may not be written to; nothing was changed", "Ask for write permission.", ("SQLITE_READONLY", "25006", "42501")),
+    ("may not be written to; nothing was changed", "Ask for write permission.", ("SQLITE_READONLY", "25006")),
+    (
+        "may not be read, or may not be written to; nothing was changed",
+        "Ask for SELECT on its tables to look, and for INSERT, UPDATE and DELETE as well to charge.",
+        ("42501",),
+    ),
     (
         "cannot be opened: the file must be readable, and for a charge its folder writable",
         "Check the permissions of both. A ledger of an older Tacit must be opened once by somebody who may write "

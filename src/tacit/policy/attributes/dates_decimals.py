@@ -94,7 +94,7 @@ class Dates(OrderedAttribute):
                     else "must be a date such as 2024-03-01",
                     key=f"dates.{key}",
                     given=str(given),
-                    fix=_no_such(given, by, days=True) or _other_period(given),
+                    fix=_no_such(given, by, days=True) or _other_period(given, by),
                 )
             ticks.append(found)
             object.__setattr__(self, key, _label(found, by))
@@ -184,10 +184,10 @@ class Dates(OrderedAttribute):
         yield cls("2023-11", "2024-02", by="month")
 
 
-def _other_period(given: Any) -> str:
-    """Return what to write instead of the end of a range, which may be one of other periods."""
-    by = next((by for by in PERIODS if _tick(given, by) is not None), "")
-    return "Write year, month and day" + (f", or say `by: {by}`." if by else ".")
+def _other_period(given: Any, by: str) -> str:
+    """Return what to write instead of the end of a range of days, which may be one of longer periods."""
+    meant = next((other for other in PERIODS if by == "day" and _tick(given, other) is not None), "")
+    return "Write year, month and day" + (f", or say `by: {meant}`." if meant else ".")
 
 
 def tick_of(day: datetime.date, by: str) -> int:
