@@ -42,7 +42,7 @@ GROUPS = {
     "Questions": "count histogram marginals cumulative ranges rectangles total mean variance median quantiles clusters"
     " top_k above below true_records",
     "Planning and releasing": "Session ReleaseRecord Explanation explain largest_step LargestStep ItemCounts Ledger"
-    " Applications check_rows RowsCheck",
+    " Applications Written check_rows RowsCheck",
     "Tables and monitors": "publish reconstruct local PlaceMonitor MapMonitor",
     "Audits and dependence": "audit Dependence noise plan",
     "Errors": "TacitError Refused PolicyError PlanError JobError LedgerError BudgetExceeded DataRefused InternalError",

@@ -18,11 +18,13 @@ from tacit.errors import printable
 from tacit.jobs.job_file import Job
 from tacit.release.results.record import ReleaseRecord
 from tacit.release.results.value_files import written_columns
+from tacit.report.charts.release_charts import condition, question
 
 WORKBOOK: Final = "results.xlsx"
 MOST_LINES: Final = 100_000  # of a sheet; longer tables are in their own file alone
 _LONGEST_NAME: Final = 31  # of a sheet
 _LONGEST_TEXT: Final = 32_767  # of a cell
+_WIDTH: Final = 24  # letters of the first column
 _HEADINGS: Final = ("name", "what was asked", "answer", "lower", "upper", "epsilon", "typical error", "in units of")
 Lines = Iterable[Sequence[Any]]
 
@@ -44,16 +46,15 @@ def check_workbook(job: Job) -> None:
 
 def write_releases(path: Path, promise: str, records: Mapping[str, ReleaseRecord]) -> None:
     """Write all releases of a job to a workbook."""
-    overview: list[Sequence[Any]] = [[promise], [], _HEADINGS]
+    overview: list[Sequence[Any]] = [[f"{promise}."], [], _HEADINGS]
     sheets: dict[str, Lines] = {}
     for name, record in records.items():
         plan, numbers = record.done, record.numbers()
         query, domain = plan.query, plan.policy.domain
         ends = [numbers[end][0] if len(record.values) == 1 and end in numbers else None for end in ("lower", "upper")]
         answer = record.values[0] if len(record.values) == 1 else query.size_words(plan.answers, domain)
-        overview.append(
-            [name, query.words(domain), answer, *ends, float(plan.epsilon), plan.rmse, query.error_unit(domain)]
-        )
+        asked = f"{question(record)}{condition(query)}"
+        overview.append([name, asked, answer, *ends, float(plan.epsilon), plan.rmse, query.error_unit(domain)])
         if len(record.values) > MOST_LINES:
             sheets[name] = [[f"{len(record.values):,} lines: they are in the file of this release"]]
             continue
@@ -70,6 +71,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Lines]) -> None:
     taken: set[str] = set()
     for name, lines in sheets.items():
         sheet = book.create_sheet(_free_name(name, taken))
+        sheet.column_dimensions["A"].width = _WIDTH
         for line in lines:
             sheet.append([_cell(sheet, value) for value in line])
     book.save(path)
