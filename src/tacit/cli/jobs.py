@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from itertools import count
 from pathlib import Path
@@ -24,6 +24,7 @@ from tacit.cli.screen import (
     progress,
     show,
     show_json,
+    show_wrapped,
     width,
 )
 from tacit.errors import Exit, JobError, PlanError
@@ -61,10 +62,18 @@ def show_plan(
     sweep: Annotated[bool, typer.Option("--sweep", help="The error against epsilon, beside plain DP.")] = False,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A new .svg or .csv of --sweep.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also explain each release.")] = False,
+    kept: Annotated[
+        bool,
+        typer.Option(
+            "--kept",
+            help="For the holder of the rows alone: open them, and show the errors with each number of rows per person "
+            "beside the share of rows that would count.",
+        ),
+    ] = False,
     variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
+    """Show cost, expected error and mechanism of every release of a job. Opens no row but with --kept, spends nothing.
 
     With --error or --within the epsilons of the job are not looked at: every release has the smallest one that makes it
     as accurate. With --sweep, the error of every release is shown at epsilons from 0.01 to 10.
@@ -82,7 +91,9 @@ def show_plan(
     if given and sweep:
         fix = "A sweep shows many errors; look for yours in it."
         raise PlanError("must not be given beside --sweep", key=f"--{next(iter(given))}", fix=fix)
-    if case is not None and (given or sweep):
+    if kept and sweep:
+        raise PlanError("must not be given beside --sweep", key="--kept", fix="Leave one of the two out.")
+    if case is not None and (given or sweep or kept):
         raise PlanError("is about a case alone", key=LEAKAGE, fix="Leave the other options out.")
     if case is not None:
         if str(job) != LEAKAGE:
@@ -111,6 +122,7 @@ def show_plan(
     except JobError as refusal:
         would_refuse |= {"rows": refusal}
         would_refuse.pop("files", None)
+    beside = kept_beside_errors(found, explanations) if kept else {}
     refused = {about: str(would_refuse.get(about, "")) for about in ("rows", "policy", "leakage", "files")}
     reasons = [reason for reason, refusal in refused.items() if refusal]
     if as_json:
@@ -126,10 +138,14 @@ def show_plan(
                 "rows_missing": refused["rows"] or None,
                 **{f"{about}_refused": refused[about] or None for about in ("policy", "leakage", "files")},
                 "releases": [{"name": name, **explained.document()} for name, explained in explanations.items()],
+                **({"kept": beside} if kept else {}),
             }
         )
     else:
         show_table(explanations)
+        if kept:
+            show(beside["private"], "Rows per person: what would count, and the expected error of each release.")
+            show_wrapped(f"  - {one['words']}" for one in beside["rows_per_person"])
         if verbose:
             show(*(f"\n{name}\n{explained}" for name, explained in explanations.items()), "")
         run = f"`{command('run', job)}`"
@@ -183,6 +199,32 @@ def _point(explained: Explanation) -> dict[str, float | None]:
     plan = explained.plan
     numbers = float(plan.epsilon), plan.rmse, plan.half_width(), explained.plain_rmse
     return dict(zip(POINT, numbers, strict=True))
+
+
+def kept_beside_errors(job: Job, explanations: Mapping[str, Explanation]) -> dict[str, Any]:
+    """Return what counts with each number of rows per person, of true rows, beside the errors that plans would have.
+
+    Errors of means and quantiles are for as many rows as would count.
+    """
+    from tacit.amounts import rough
+    from tacit.plan.choose import choose
+    from tacit.release.curator.row_check import check_rows as check_rows_of
+
+    policy = job.about()
+    if policy.person is None:
+        fix = "Name the column in the policy or the job: `person: ..`."
+        raise PlanError("is about rows of people, and no person column is named", key="--kept", fix=fix)
+    checked = check_rows_of(policy, job.source)
+    listed = []
+    for one in checked.kept_by:
+        several = policy.owned_by(policy.person, one.per_person)
+        plans = {name: each.plan for name, each in explanations.items() if each.plan.records is None}
+        planned = {name: choose(plan.query, several, plan.epsilon) for name, plan in plans.items()}
+        rows = max(round(one.rows * checked.kept), 1)
+        errors = {name: plan.stated_for(rows).rmse for name, plan in planned.items()}
+        said = ", ".join(f"{name} {rough(error)}" for name, error in errors.items())
+        listed.append({**asdict(one), "expected_rmse": errors, "words": f"{one}; errors: {said}"})
+    return {"private": checked.private, "rows_per_person": listed}
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:

@@ -63,7 +63,9 @@ def shown_tables(record: ReleaseRecord) -> list[ShownTable]:
     if len(record.values) == 1 and list(record.numbers()) == ["value", "lower", "upper"] and len(record.labels()) == 1:
         return []
     tables = query.tables(domain)
-    counted = bool(tables) and query.counted.counts_people and record.plan.answers <= MOST_WHOLE
+    # people with several rows may be in several cells: sums of cells are no numbers of people
+    adds_up = record.plan.policy.per_person == 1 or query.of == "rows"
+    counted = bool(tables) and adds_up and query.counted.counts_people and record.plan.answers <= MOST_WHOLE
     if not counted or any(domain[name].is_set for names in tables for name in names):
         return [_listed(record)]
     shapes = [tuple(domain[name].cells for name in names) for names in tables]

@@ -1,9 +1,14 @@
 """What the curator sees of rows that do not count, held against plain pandas."""
 
+import json
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 import tacit as tc
+from cli.shell import inside
+from tacit.release.curator import PRIVATE
 from tacit.release.curator.kept_rows import ENOUGH, proposed
 
 DOMAIN = tc.Domain({"ward": tc.Categories(["A", "B"]), "cost": tc.Integers(0, 100), "change": tc.Integers(-5, 5)})
@@ -45,3 +50,31 @@ def test_the_check_lists_them_and_proposes_one() -> None:
     assert checked.document()["kept_by"][0] == {"per_person": 1, "rows": 0.4, "totals": {"cost": 250 / 970}}
     assert not tc.check_rows(policy, visits().drop_duplicates("id")).kept_by
     assert not tc.check_rows(tc.Policy(DOMAIN, tc.secrets.taking_part()), visits()).kept_by
+
+
+def test_a_plan_shows_errors_beside_what_counts(tmp_path: Path) -> None:
+    visits().to_csv(tmp_path / "visits.csv", index=False)
+    job = """
+policy:
+  domain: {ward: {categories: [A, B]}, cost: {integers: [0, 100]}}
+  secrets: taking_part
+  person: id
+rows: visits.csv
+budget: 1
+releases:
+  - {name: visits, query: {count: {of: rows}}, epsilon: 0.5}
+  - {name: mean, query: {mean: cost}, epsilon: 0.5}
+"""
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    outcome = inside(tmp_path, "plan", "job.yaml", "--kept", "--json")
+    found = json.loads(outcome.out)["kept"]
+    assert found["private"] == PRIVATE
+    assert [one["per_person"] for one in found["rows_per_person"]] == [1, 2, 3, 5, 8]
+    errors = [one["expected_rmse"]["visits"] for one in found["rows_per_person"]]
+    assert errors == sorted(errors)
+    assert errors[-1] > 7 * errors[0]
+    said = inside(tmp_path, "plan", "job.yaml", "--kept").out
+    assert "per_person 1: 40.0% of the rows, 25.8% of cost; errors: visits " in " ".join(said.split())
+    assert PRIVATE not in inside(tmp_path, "plan", "job.yaml").out
+    (tmp_path / "job.yaml").write_text(job.replace("  person: id\n", ""), encoding="utf-8")
+    assert "no person column is named" in inside(tmp_path, "plan", "job.yaml", "--kept").err

@@ -198,6 +198,9 @@ class DerivedPlan(Plan):
         """Return the plan of plain differential privacy, with its error stated for as many people."""
         return self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
 
+    def stated_for(self, many: int) -> DerivedPlan:
+        return replace(self, known_people=many)
+
     @property
     def base(self) -> Measured:
         """What noise is added to, in the first part."""

@@ -214,6 +214,10 @@ class Plan(ABC):
         fits = self.consistent and bool(self.query.fitting(self.base))
         return [word for word, is_done in (("consistent", fits), ("nonnegative", self.nonnegative)) if is_done]
 
+    def stated_for(self, many: int) -> Plan:
+        """Return the same plan with its error stated for so many people or rows, where that makes a difference."""
+        return self
+
     @property
     def about(self) -> str:
         """Which rows every exact number and every interval is about, in words."""

@@ -32,13 +32,17 @@ class KeptRows:
     rows: float
     totals: Mapping[str, float]
 
+    def __str__(self) -> str:
+        totals = "".join(f", {share:.1%} of {name}" for name, share in self.totals.items())
+        return f"per_person {self.per_person}: {self.rows:.1%} of the rows{totals}"
+
     @property
     def least(self) -> float:
         """The smallest of the shares."""
         return min(self.rows, *self.totals.values(), 1.0)
 
 
-def kept_rows(policy: Policy, source: Any, *, also: Sequence[int] = ()) -> tuple[KeptRows, ...]:
+def kept_rows(policy: Policy, source: Any) -> tuple[KeptRows, ...]:
     """Return what counts for each tried number of rows per person, and for the policy's own."""
     numbers = [name for name, one in policy.domain.items() if one.unit is not None and one.number(0) >= 0]
     tallies: list[Tally] = [CellCounts((), rows=True), *(CellSums(name) for name in numbers)]
@@ -53,10 +57,9 @@ def kept_rows(policy: Policy, source: Any, *, also: Sequence[int] = ()) -> tuple
         rows, *totals = (part / all_ if all_ else 1.0 for part, all_ in zip(counted(many), whole, strict=True))
         return KeptRows(many, rows, dict(zip(numbers, totals, strict=True)))
 
-    asked = {policy.per_person, *also}
     found: list[KeptRows] = []
-    for many in sorted({*TRIED, *asked}):
-        if many in asked or not found or found[-1].rows < NEARLY:
+    for many in sorted({*TRIED, policy.per_person}):
+        if many == policy.per_person or not found or found[-1].rows < NEARLY:
             found.append(kept(many))
     return tuple(found)
 
@@ -68,15 +71,12 @@ def proposed(found: Sequence[KeptRows]) -> KeptRows | None:
 
 def kept_lines(found: Sequence[KeptRows]) -> list[str]:
     """Return a table in words, and the proposal."""
-    names = list(found[0].totals)
     lines = ["Rows per person (shares of the rows that fit, and of each total of them, that count):"]
-    for one in found:
-        totals = "".join(f", {one.totals[name]:.1%} of {name}" for name in names)
-        lines.append(f"  - per_person {one.per_person}: {one.rows:.1%} of the rows{totals}")
+    lines += [f"  - {one}" for one in found]
     best = proposed(found)
     if best is not None:
         lines.append(
             f"per_person: {best.per_person} is the smallest of these that keeps {ENOUGH:.0%} of the rows"
-            f"{' and of each total' if names else ''}. The noise of questions about rows grows in proportion to it."
+            f"{' and of each total' if best.totals else ''}. The noise of questions about rows grows with it."
         )
     return lines
