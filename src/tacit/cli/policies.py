@@ -172,7 +172,14 @@ def draft(
     description = read_description(Path(data), table) if data.lower().endswith(".json") else None
     if description is not None:
         data = str(description.rows)
-    if copied := is_other_table(data):
+    copied = is_other_table(data)
+    if table is not None and description is None and not copied:
+        raise PolicyError(
+            "needs a workbook, a database or a description", key="--table", given=table, fix="Leave it out."
+        )
+    if encoding != UTF_8 and copied:
+        raise PolicyError("needs a CSV file", key="--encoding", given=encoding, fix="Leave it out.")
+    if copied:
         data = str(copied_table(data, table, out.parent))
     made = drafted(replace(told, rows=data), has_header=has_header or copied, description=description)
     _write(out, made.text, "--out")

@@ -196,6 +196,14 @@ def test_a_table_of_a_workbook_or_a_database_is_copied_and_drafted(name, write, 
     assert "must have the table that is named" in inside(tmp_path, "init", name, "--table", "nope").refusal()
 
 
+def test_options_that_mean_nothing_for_a_table_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("age\n30\n", encoding="utf-8")
+    as_workbook(tmp_path / "visits.xlsx")
+    assert "--table needs a workbook" in inside(tmp_path, "init", "a.csv", "--table", "visits").refusal()
+    assert "--encoding needs a CSV file" in inside(tmp_path, "init", "visits.xlsx", "--encoding", "cp1252").refusal()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "visits.xlsx"]
+
+
 def test_what_is_no_workbook_is_refused_and_leaves_nothing(tmp_path):
     (tmp_path / "visits.xlsx").write_bytes(b"PK\x03\x04 no workbook, CANARY")
     said = inside(tmp_path, "init", "visits.xlsx").refusal()

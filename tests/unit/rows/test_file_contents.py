@@ -117,6 +117,11 @@ def test_a_last_line_that_grew_is_another_row(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "at") as out:
         out.write("2,late\n")
     assert FileContents([str(tmp_path / "a.csv.gz")]).digest(size) is None
+    # the last byte of this letter is that of a line end
+    file.write_bytes("\ufeffid,seen\n1,\u010a".encode("utf-16-be"))
+    size = FileContents([str(file)]).sizes
+    file.write_bytes(file.read_bytes() + "x\n".encode("utf-16-be"))
+    assert FileContents([str(file)]).digest(size) is None
 
 
 def test_an_explanation_says_that_a_file_would_be_refused(ledger, tmp_path):

@@ -11,6 +11,7 @@ be told.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import glob
 import hashlib
@@ -137,6 +138,8 @@ def _first_bytes(path: Path, size: int) -> bytes | None:
     """Return the digest of the first bytes of a file; None if there are fewer, or the file is no growth of them."""
     found, left, last = hashlib.sha256(), size, b""
     with path.open("rb") as file:
+        mark = file.read(2)
+        file.seek(0)
         while left:
             chunk = file.read(min(_CHUNK, left))
             if not chunk:
@@ -144,7 +147,9 @@ def _first_bytes(path: Path, size: int) -> bytes | None:
             found.update(chunk)
             left, last = left - len(chunk), chunk[-1:]
         following = file.read(1)
-    if following and not (_is_plain_csv(path) and (last in _LINE_ENDS or following in _LINE_ENDS)):
+    # of UTF-16 the last byte does not tell whether a line ends
+    is_csv = _is_plain_csv(path) and mark not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    if following and not (is_csv and (last in _LINE_ENDS or following in _LINE_ENDS)):
         return None
     return found.digest()
 
