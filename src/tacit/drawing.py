@@ -1,9 +1,10 @@
-"""Charts for stages before the report stage, which draws them; it is loaded for the first chart.
+"""What stages before the report stage have it draw: charts, and what notebooks show; it is loaded when it is needed.
 
 Imports point left, so a release, a monitor or an audit cannot import the report stage itself.
 """
 
 from importlib import import_module
+from textwrap import shorten
 from typing import Any, Literal
 
 
@@ -15,3 +16,23 @@ def draw(kind: Literal["release", "monitor", "disclosure"], shown: Any, **option
         "disclosure": ("audit_charts", "disclosure_chart"),
     }[kind]
     return getattr(import_module(f"tacit.report.charts.{chart[0]}"), chart[1])(shown, **options)
+
+
+def briefly(text: str, longest: int = 90) -> str:
+    """Return a text in one line, cut where it gets too long."""
+    return shorten(text, longest, placeholder=" ..")
+
+
+def as_html(held: Any) -> str:
+    """Return what a notebook shows of an object."""
+    return str(import_module("tacit.report.notebook").html(held))
+
+
+class Held:
+    """What somebody holds: its `repr` is one line, and a notebook shows what `report/notebook.py` makes of it."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {briefly(str(self).partition(chr(10))[0])}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

@@ -62,6 +62,13 @@ class TacitError(Exception):
 
     exit_code = Exit.REFUSED
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the message with its notes, and the user's own line instead of our frames."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE) and frame.line]
+        where = [f"line {own[-1].lineno}: {own[-1].line}"] if own else []
+        return [*where, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
+
 
 Retold = TypeVar("Retold", bound="Refused")
 

@@ -97,6 +97,9 @@ NOTEBOOK = [
     """,
     """session.plan(tc.histogram("age"), 0.5)""",
     """
+    session.release(tc.histogram("age"), -1)
+    """,
+    """
     record = session.release(tc.histogram("age"), 0.5)
     record.save("released")
     chart = record.chart()
@@ -124,6 +127,8 @@ NOTEBOOK = [
     """,
 ]
 
+REFUSED = 5
+
 
 def test_a_notebook_with_and_without_widgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import inspect
@@ -135,20 +140,22 @@ def test_a_notebook_with_and_without_widgets(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setenv(variable, str(tmp_path / variable))
     cells = [nb.new_code_cell(inspect.cleandoc(cell)) for cell in NOTEBOOK]
     notebook = nb.new_notebook(cells=cells)
+    cells[REFUSED].metadata["tags"] = ["raises-exception"]
     client = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3")
     client.execute(cwd=str(tmp_path))  # raises what a cell raises
-    outputs = [
-        [(out.output_type, out.get("text") or out.get("data", {}).get("text/plain", "")) for out in cell.outputs]
-        for cell in cells
-    ]
-    shown = [number for number, out in enumerate(outputs) if out]
-    assert shown == [3, 4], outputs  # no warning, no bar, nothing twice
-    ((kind, explained),), ((_, plan),) = outputs[3], outputs[4]
-    assert kind == "stream"
-    assert re.findall("histogram.*", explained) == [
+    shown = [number for number, cell in enumerate(cells) if cell.outputs]
+    assert shown == [3, 4, REFUSED], [cell.outputs for cell in cells]  # no warning, no bar
+    explained = [out["data"] for out in cells[3].outputs]
+    assert [re.findall("histogram.*", data["text/plain"])[0] for data in explained] == [
         f"histogram(age): 10 answers for epsilon {epsilon}" for epsilon in ("0.25", "0.125", "0.5")
-    ]
-    assert plan.startswith("<plan of histogram(age), epsilon 0.5, expected error ")
+    ]  # each once
+    (plan,) = cells[4].outputs
+    assert plan["data"]["text/plain"].startswith("<plan of histogram(age), epsilon 0.5, expected error ")
+    assert all(data["text/html"].startswith('<div class="tacit">') for data in (*explained, plan["data"]))
+    (refused,) = cells[REFUSED].outputs
+    line, message = refused["traceback"]
+    assert line == 'line 1: session.release(tc.histogram("age"), -1)'
+    assert message.startswith("PlanError: epsilon must ")
     assert (tmp_path / "released" / "certificate.json").exists()
 
 

@@ -34,6 +34,7 @@ from tacit.audit.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.given import listed
 from tacit.dependence.suppression import Suppression, checked_epsilon, checked_seen, outcomes, suppression
+from tacit.drawing import Held
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.policy.policy import Policy, as_policy
 
@@ -41,7 +42,7 @@ _NAME: Final = 'Write "leaving", or ["arrival", "leaving"].'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Exclusion:
+class Exclusion(Held):
     """An exclusion audit. Made by `tc.audit.exclusion`."""
 
     release: Suppression

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from tacit.dependence.suppression import NOTHING, SOME_VALUE, Suppression, questions_of
+from tacit.drawing import Held
 from tacit.errors import PlanError, word_or_kind
 
 
-@dataclass(frozen=True)
-class WorstOutcome:
+@dataclass(frozen=True, repr=False)
+class WorstOutcome(Held):
     """What could be seen that raises the odds of an attribute being sensitive most.
 
     `outcome` has for each attribute seen the value shown, or None where it was suppressed; `chance` is how often it
@@ -42,8 +43,8 @@ class WorstOutcome:
         )
 
 
-@dataclass(frozen=True)
-class Freedom:
+@dataclass(frozen=True, repr=False)
+class Freedom(Held):
     """The smallest epsilon at which a release is free from exclusion attacks, and what needs it.
 
     `hidden` is a sensitive value of the attribute and `cover` another value; no outcome raises the odds of any such
@@ -84,8 +85,8 @@ class LeakRow:
     freedom: float
 
 
-@dataclass(frozen=True)
-class LeakReport:
+@dataclass(frozen=True, repr=False)
+class LeakReport(Held):
     """What every application and every coalition learns about every attribute that has sensitive values.
 
     `marks` stand first wherever it is printed: that its dependence was counted on the private rows.

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tacit.audit.sampled_audits.canonical import canonical
 from tacit.audit.worlds import Neighbours
+from tacit.drawing import Held
 from tacit.errors import PlanError
 
 Table = Mapping[Any, float]
@@ -74,8 +75,8 @@ class Witness:
         return f"{_short(self.hidden)} -> {_short(self.cover)} at output {_short(self.output)}"
 
 
-@dataclass(frozen=True)
-class ExactAudit:
+@dataclass(frozen=True, repr=False)
+class ExactAudit(Held):
     """The worst-case loss of a mechanism along the secret edges of a policy.
 
     `forward` is what a guarantee is about (hidden -> cover); `backward` may be infinite and often is. `forward.low` is

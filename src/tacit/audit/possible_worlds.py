@@ -24,6 +24,7 @@ import numpy as np
 
 from tacit.arrays import Floats, Ints
 from tacit.audit.worlds import contributions, every_edge, known_numbers
+from tacit.drawing import Held
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
@@ -37,8 +38,8 @@ MOST_WORLDS: Final = 5_000
 MOST_NUMBERS: Final = 20_000_000  # probabilities of outputs, over all worlds
 
 
-@dataclass(frozen=True)
-class PosteriorOdds:
+@dataclass(frozen=True, repr=False)
+class PosteriorOdds(Held):
     """The largest change of the odds between two records of one person, along a secret edge.
 
     `loss` is its logarithm, to be held against `epsilon`. `known` are the numbers that were known, `output` is what

@@ -46,6 +46,7 @@ from scipy.optimize import linprog
 from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.suppression import Suppression
+from tacit.drawing import Held
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
 
 if TYPE_CHECKING:
@@ -206,8 +207,8 @@ _ROUNDING: Final = 1e-12
 _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
 
 
-@dataclass(frozen=True)
-class PosteriorBounds:
+@dataclass(frozen=True, repr=False)
+class PosteriorBounds(Held):
     """The least and largest posterior probability of each value, over everything that is held for possible.
 
     `sensitive` bounds the probability of being sensitive. `gap` is how far these ends are, at most, from what some

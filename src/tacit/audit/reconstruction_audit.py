@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.drawing import Held
 from tacit.errors import sealed
 from tacit.plan.question import Labels
 from tacit.publish.groups import PersonalGroups, as_columns, as_generalisation, merged, personal_groups
@@ -24,7 +25,7 @@ from tacit.release.curator import PRIVATE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReconstructionAudit:
+class ReconstructionAudit(Held):
     """What an audit of personal groups found. `frame` has a line for each group.
 
     `violated` says whether some value of the group can be estimated too well.

@@ -30,6 +30,7 @@ from tacit.dependence.given import (
     every_cell,
     read_network,
 )
+from tacit.drawing import Held
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
 
@@ -37,7 +38,7 @@ UNPROTECTED: Final = "The dependence is unprotected: it was counted on the priva
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dependence:
+class Dependence(Held):
     """A joint distribution of attributes. Made by `from_table`, `from_counts` or `from_network`.
 
     >>> day = Dependence.from_table(

@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import Any, Final, Protocol
 
 from tacit.amounts import shown
+from tacit.drawing import Held
 from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TOTAL, LedgerEntry, Stored
 from tacit.ledger.input import canonical_json, skeletons
 from tacit.plan.leakage.shown import Shown, ShownSoFar
@@ -116,8 +117,8 @@ class UnderPolicy:
     epsilon: Fraction
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, repr=False)
+class Statement(Held):
     """What all charges to one data set promise together, along the edges that all of their policies have in common.
 
     `policy` is the fingerprint of the policy with these edges, and `policy_text` the policy itself; both None where

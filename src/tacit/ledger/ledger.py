@@ -27,6 +27,7 @@ from typing import Any, Self
 
 from sqlalchemy import select
 
+from tacit.drawing import Held
 from tacit.errors import LedgerError, kind_of, sealed
 from tacit.ledger import chain, coins
 from tacit.ledger.accounts import Account, Receipt, Run, RunningSum, Statement, holder_name, policy_name, statement_of
@@ -45,7 +46,7 @@ from tacit.policy.policy import Policy
 __all__ = ["Account", "Ledger", "LedgerEntry", "Receipt", "Run", "Statement", "Verification", "exact_epsilon"]
 
 
-class Ledger:
+class Ledger(Held):
     """The budget ledger of one or many data sets, in an SQLite file or a PostgreSQL database.
 
     A file that does not exist yet (or is empty) becomes a new ledger. Every operation opens its own connection and

@@ -40,7 +40,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from tacit.amounts import as_epsilon, shown
-from tacit.drawing import draw
+from tacit.drawing import Held, draw
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
 from tacit.monitor import checks, journal
@@ -60,7 +60,7 @@ from tacit.rows.guard import closed
 _LISTED: Final = 20  # chances that a certificate lists one by one
 
 
-class _Monitor(ABC):
+class _Monitor(Held, ABC):
     """What both monitors share: settings that never change, a journal, a charge, and one step after the other."""
 
     def __init__(

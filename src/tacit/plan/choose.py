@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from tacit.amounts import as_epsilon, rough, shown
+from tacit.drawing import Held, as_html
 from tacit.errors import PlanError, TacitError, safe_cause, sealed
 from tacit.plan.accuracy import Accuracy, cost_or_accuracy, plan_reaching
 from tacit.plan.plans.plan import Plan
@@ -36,15 +37,15 @@ def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
     raise failure
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Held):
     """A plan beside the plan of plain differential privacy at the same epsilon, and what would remain."""
 
     plan: Plan
     remaining: Fraction | None = None
     leakage_refused: str = ""  # why limits on what applications learn would refuse the release
     files_refused: str = ""  # why the release would be refused for what its files hold
-    printed_in: int | None = field(default=None, compare=False, repr=False)  # the notebook cell that has shown it
+    shown_in: int | None = field(default=None, init=False, compare=False)  # the notebook cell that has shown it
 
     @property
     def plain(self) -> Plan:
@@ -119,12 +120,22 @@ class Explanation:
         }
 
     def __repr__(self) -> str:
-        return str(self)
+        return repr(self.plan).replace("<plan", "<explanation", 1)
+
+    def show(self) -> None:
+        """Print it; a notebook shows it, once in a cell, also where the cell ends with it."""
+        cell = notebook_cell()
+        if cell is None:
+            sys.stdout.write(f"{self}\n")
+        else:
+            self._ipython_display_()
+            object.__setattr__(self, "shown_in", cell)
 
     def _ipython_display_(self) -> None:
-        """Show it where a cell of a notebook ends with it, unless that cell has printed it already."""
-        if self.printed_in is None or self.printed_in != notebook_cell():
-            sys.stdout.write(f"{self}\n")
+        if self.shown_in is None or self.shown_in != notebook_cell():
+            from IPython.display import display
+
+            display({"text/plain": str(self), "text/html": as_html(self)}, raw=True)  # type: ignore[no-untyped-call]
 
     def __str__(self) -> str:
         *lines, error = self.plan.lines(reasons=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
+from tacit.drawing import Held
 from tacit.errors import PolicyError
 from tacit.policy.attributes import KINDS, Attribute
 from tacit.policy.attributes.attribute import Axis, Value, alike
@@ -21,8 +22,8 @@ from tacit.policy.genuine import as_plain
 Record: TypeAlias = tuple[Value, ...]
 
 
-@dataclass(frozen=True)
-class Domain(Mapping[str, Attribute]):
+@dataclass(frozen=True, repr=False)
+class Domain(Held, Mapping[str, Attribute]):
     """The declared attributes by name. Public; never read off the data.
 
     >>> from tacit.policy.attributes import Categories, Integers
@@ -60,6 +61,9 @@ class Domain(Mapping[str, Attribute]):
             if known == name:
                 return attribute
         raise KeyError(name)
+
+    def __str__(self) -> str:
+        return ", ".join(self)
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self.attributes)

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.drawing import Held, briefly
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
@@ -38,8 +39,8 @@ class _Absent:
 ABSENT: Final = _Absent()
 
 
-@dataclass(frozen=True)
-class Policy:
+@dataclass(frozen=True, repr=False)
+class Policy(Held):
     """What must stay secret, about whom, and what the world already knows.
 
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
@@ -119,6 +120,9 @@ class Policy:
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
+
+    def __repr__(self) -> str:
+        return f"<policy {briefly(self.name)}: {briefly(str(self.domain))}>"
 
     def __str__(self) -> str:
         return self.describe().rstrip("\n")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Floats, Ints
+from tacit.drawing import Held
 from tacit.errors import PlanError
 from tacit.plan.question import Labels
 from tacit.policy.policy import Policy
@@ -66,7 +67,7 @@ class PaidAccount:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PublishedTable:
+class PublishedTable(Held):
     """Personal groups with published counts. `frame` has a line for each group and sensitive value.
 
     `published` are whole numbers; `estimates` what they say about the true counts. `account` is None if no session has

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tacit.amounts import shown
+from tacit.drawing import Held
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.plans.plan import Plan
@@ -22,8 +23,8 @@ from tacit.policy.policy import Policy
 REPLAYED: Final = "none: the noise was replayed for a test"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(Held):
     """A promise at one epsilon, and everything that a reader needs to check it.
 
     `subject` says what it is about (a data set and a question, a monitor and its place, the columns of a table), and
@@ -35,6 +36,9 @@ class Certificate:
     subject: Mapping[str, Any]
     details: Mapping[str, Any]
     replayed: bool
+
+    def __str__(self) -> str:
+        return self.guarantee
 
     @property
     def guarantee(self) -> str:

@@ -9,7 +9,6 @@ the first time may have been seen.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -18,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from tacit.amounts import as_epsilon, shown
+from tacit.drawing import Held
 from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.accuracy import cost_or_accuracy
-from tacit.plan.choose import Explanation, notebook_cell
+from tacit.plan.choose import Explanation
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
@@ -45,7 +45,7 @@ from tacit.rows.rows import Rows, open_rows
 from tacit.rows.sources.source import columns_of
 
 
-class Session:
+class Session(Held):
     """One policy, one set of rows, one budget.
 
     `rows` is a path (csv, parquet, glob), a frame (pandas, polars, pyarrow), a DuckDB relation, a Spark DataFrame, an
@@ -166,11 +166,11 @@ class Session:
         """Say what a release would cost and how wrong it would be, for a plan or for a question.
 
         The question's cost is an epsilon, or what reaches an accuracy, as in `plan`.
-        Prints it, unless `show` is False; at a Python prompt, which shows what is returned, only if it is True.
+        Prints it, unless `show` is False; a notebook shows it once.
         Also whether it would be refused for limits on what applications learn, or because files have changed.
         Nothing is charged, no row is opened.
         """
-        show = _is_for_printing() if show is None else yes_or_no(show, "show")
+        is_shown = show is None or yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon, "error": error, "within": within, "level": level})
         if plan is None:
             asked = cost_or_accuracy(epsilon, error, within, level)
@@ -178,9 +178,9 @@ class Session:
         cost = plan.cost(self._purse.reached(plan.coin_lines) if plan.coin_lines else {})
         refused = self._purse.refusals([plan])
         words = refused.words("leakage"), refused.words("files")
-        explanation = Explanation(plan, self.remaining - cost, *words, notebook_cell() if show else None)
-        if show:
-            sys.stdout.write(f"{explanation}\n")
+        explanation = Explanation(plan, self.remaining - cost, *words)
+        if is_shown:
+            explanation.show()
         return explanation
 
     @sealed
@@ -431,8 +431,3 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
         fix = "Say dataset='clinic', and always the same for the same people."
         raise PlanError("must be named, because the ledger keeps the budget under this name", key="dataset", fix=fix)
     return "data"
-
-
-def _is_for_printing() -> bool:
-    """Say whether nobody shows what is returned: in a script, or in a notebook but for the last line of a cell."""
-    return not hasattr(sys, "ps1") or notebook_cell() is not None

@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from tacit.amounts import shown
+from tacit.drawing import Held
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
 from tacit.plan.accuracy import cost_or_accuracy
@@ -52,7 +53,7 @@ class Parent:
     make: Callable[[Plan, Pay, str], ReleaseRecord]
 
 
-class Split(Mapping[str, "Group"]):
+class Split(Held, Mapping[str, "Group"]):
     """The groups of a split by name, each a session of its own. Made by `Session.split`."""
 
     def __init__(self, groups: DisjointGroups, parent: Parent) -> None:
@@ -114,7 +115,7 @@ class Split(Mapping[str, "Group"]):
             return [self._receipt] * len(costs)
 
 
-class Group:
+class Group(Held):
     """A session about one group of a split: the same questions, about its people alone."""
 
     def __init__(self, name: str, people: Where, split: Split, parent: Parent) -> None:

@@ -408,4 +408,4 @@ def test_what_protects_nothing_is_not_listed_as_a_protection(secret, why):
 def test_a_printed_policy_is_its_description():
     policy = Policy(DOMAIN, attributes("smoker"))
     assert f"{policy}\n" == describe(policy)
-    assert repr(policy).startswith("Policy(")
+    assert repr(policy) == "<policy policy: age, disease, smoker, clicked>"

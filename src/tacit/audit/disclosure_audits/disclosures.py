@@ -45,7 +45,7 @@ from tacit.audit.disclosure_audits.confidences import (
 )
 from tacit.audit.disclosure_audits.ratios import LAPLACE
 from tacit.audit.disclosure_audits.yardsticks import Yardsticks
-from tacit.drawing import draw
+from tacit.drawing import Held, draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.plans.plan import Plan
 from tacit.release.curator import PRIVATE
@@ -96,7 +96,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Disclosure:
+class Disclosure(Held):
     """What an audit of disclosures found. It holds true counts: for the curator only.
 
     `left_out` are the releases that the audit says nothing about. `people` is how many are counted; `incomplete` rows

@@ -63,6 +63,7 @@ from tacit.audit.disclosure_audits.confidences import (
     check_apart,
     in_words,
 )
+from tacit.drawing import Held
 from tacit.errors import DataRefused, PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.yaml_entries import YamlEntry, YamlSource
 from tacit.publish.table import COUNT, PublishedTable
@@ -70,7 +71,7 @@ from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import PrivateCounts, counts_of_columns
 
 
-class _Measures(ABC):
+class _Measures(Held, ABC):
     """The worst of each yardstick over the lines of `frame`."""
 
     @property

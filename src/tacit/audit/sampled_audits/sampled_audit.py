@@ -30,6 +30,7 @@ from tacit.audit.sampled_audits.draws import FEWEST, RAISES, TEXT, FormChanged, 
 from tacit.audit.sampled_audits.events import Event, find_events, lower_bound
 from tacit.audit.sampled_audits.views import Columns, columns_of
 from tacit.audit.worlds import check_neighbours
+from tacit.drawing import Held
 from tacit.errors import PlanError
 from tacit.policy.policy import Policy
 
@@ -70,8 +71,8 @@ class SampledWitness:
         return f"{self.event}: {a:.4%} of the outputs of hidden, {b:.4%} of cover's"
 
 
-@dataclass(frozen=True)
-class SampledAudit:
+@dataclass(frozen=True, repr=False)
+class SampledAudit(Held):
     """The outcome of a sampled audit. `lower_bound` is on the loss from hidden to cover, at confidence 1 - alpha."""
 
     verdict: Verdict

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.amounts import rough, shown
 from tacit.arrays import Bools, Ints
+from tacit.drawing import Held
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.measure.measured import Measured
@@ -37,7 +38,7 @@ LARGEST_EXPONENT: Final = 690  # whose exponential is a float
 
 
 @dataclass(frozen=True)
-class Plan(ABC):
+class Plan(Held, ABC):
     """How one question will be answered.
 
     `why` gives the reason for the noise. `consistent` and `nonnegative` say what is done to the noisy answers

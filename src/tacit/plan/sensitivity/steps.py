@@ -29,6 +29,7 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from tacit.amounts import shown
+from tacit.drawing import Held
 from tacit.errors import PlanError, sealed
 from tacit.plan.measure.measured import Responding
 from tacit.plan.question import resolve
@@ -46,8 +47,8 @@ MOST_COMBINATIONS: Final = 500_000
 Profile = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class LargestStep:
+@dataclass(frozen=True, repr=False)
+class LargestStep(Held):
     """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises).
 
     `why` has a reason for each secret; `unmoved_reasons` lists those of secrets that move nothing.
@@ -61,6 +62,10 @@ class LargestStep:
     why: tuple[str, ...] = ()
     exact: bool = True
     unmoved_reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        bound = "" if self.exact else " (proven bound)"
+        return "\n  because ".join([f"up {self.up}, down {self.down}, in all {self.l1}{bound}", *self.why])
 
     @property
     def l2(self) -> float:

@@ -21,6 +21,7 @@ from typing import Any, Final
 import narwhals as nw
 import numpy as np
 
+from tacit.drawing import Held
 from tacit.errors import DataRefused, InternalError, Unread, sealed
 from tacit.plan.measure.measured import CellCounts
 from tacit.policy.attributes import Attribute
@@ -148,8 +149,8 @@ class PersonCheck:
         return f"{values}; {_rows(self.surplus)} left out, because only {counted} counted"
 
 
-@dataclass(frozen=True)
-class RowsCheck:
+@dataclass(frozen=True, repr=False)
+class RowsCheck(Held):
     """How well rows fit a policy's domain. For the holder of the data only; nothing of it is part of a release.
 
     `rows` is how many there are, `kept` how many the domain keeps, `remaining` what an exact count of everybody under

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tacit.amounts import shown
 from tacit.arrays import Bools, Floats, Ints
-from tacit.drawing import draw
+from tacit.drawing import Held, draw
 from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
@@ -42,7 +42,7 @@ CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without i
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ReleaseRecord(ABC):
+class ReleaseRecord(Held, ABC):
     """The result of a release. `values` are the best estimates, `frame` the same with labels."""
 
     plan: Plan
