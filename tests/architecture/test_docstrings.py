@@ -23,7 +23,7 @@ LINE = ("line/law", "line/tables", "line/draws", "variance_bounds")
 CUBE = ("cube", "cube_radius", "tilted_cube")
 DRAWS = ("keystream", "draws", "thinning", "two_scale", *CUBE, *LINE)
 # Modules of `plan/plans/` that draw; `test_audit_registry.py` holds this list against what they call.
-PLANS_THAT_DRAW = ("linear", "thresholds", "top_k", "visible_records", "zoom")
+PLANS_THAT_DRAW = ("linear", "rank_plan", "thresholds", "top_k", "visible_records", "zoom")
 # Mechanisms that no plan draws.
 ALONE = ("monitor/alarm.py", "publish/local.py")
 CALIBRATION = (

@@ -35,7 +35,7 @@ QUESTIONS = {
     "all ranges of some": lambda size: tc.ranges("a", "all", where="f == True"),
     "some ranges": lambda size: tc.ranges("a", [(0, size // 2), (1, size - 1), (size // 3, size // 2)]),
     "cumulative": lambda size: tc.cumulative("a"),
-    "median": lambda size: tc.median("a"),
+    "quantiles": lambda size: tc.quantiles("a", [0.25, 0.75]),
 }
 
 

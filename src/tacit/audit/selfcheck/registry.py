@@ -304,6 +304,7 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case("mean-by-cell", mean("age", by="sick"), Policy(_FEW, attributes("age", "sick")), epsilon=IN_A_CORNER),
         _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
         _case("median", median("age"), _NEAR),
+        _case("median-by-rank", median("age"), Policy(_FEW, taking_part()), "rank_plan", epsilon=IN_A_CORNER),
         _case(
             "quantiles",
             quantiles("age", [0.25, 0.75]),

@@ -10,6 +10,7 @@ In reading order:
     selection_plan   what plans of choices share, and the least noise that hides a choice
     thresholds       `below` and `above`
     top_k            `top_k`
+    rank_plan        one quantile, chosen by its rank
     visible_records  which records may be shown as they are
     records          plans that show records
     weighted_tables  several tables, each with its own noise

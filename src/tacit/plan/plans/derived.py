@@ -156,7 +156,7 @@ class Derived(Query):
         """Say no: answers lie in the declared range anyway."""
         return False
 
-    def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
+    def plan(self, policy: Policy, epsilon: Fraction) -> Any:
         self.check_size(policy)
         parts = self.parts(policy, epsilon)
         if sum(part.epsilon for part in parts) != epsilon:
@@ -169,7 +169,7 @@ class Derived(Query):
         known = policy.known_people
         return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
 
-    def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> DerivedPlan:
+    def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> Any:
         """Return the plan with its error stated for so many people."""
         return replace(self.plan(policy, epsilon), known_people=people)
 
@@ -196,7 +196,8 @@ class DerivedPlan(Plan):
 
     def plain(self) -> DerivedPlan:
         """Return the plan of plain differential privacy, with its error stated for as many people."""
-        return self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
+        plain: DerivedPlan = self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
+        return plain
 
     def stated_for(self, many: int) -> DerivedPlan:
         return replace(self, known_people=many)

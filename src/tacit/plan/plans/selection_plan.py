@@ -29,7 +29,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tacit.arrays import Bools, Ints
 from tacit.noise.law import Law
@@ -38,11 +38,8 @@ from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.calibrate import drawable, independent_noise
 from tacit.plan.plans.plan import LEVEL, Plan
+from tacit.plan.question import Query
 from tacit.plan.sensitivity.steps import LargestStep
-
-if TYPE_CHECKING:
-    from tacit.plan.questions.selections import Selection
-
 
 NOTHING: Final = -(10**6)  # stands where an output has no number
 
@@ -51,7 +48,7 @@ NOTHING: Final = -(10**6)  # stands where an output has no number
 class SelectionPlan(Plan):
     """How one selection will be answered."""
 
-    query: Selection
+    query: Query
 
     @property
     def parts(self) -> tuple[SelectionPlan, ...]:
@@ -62,7 +59,7 @@ class SelectionPlan(Plan):
     def rmse(self) -> float:
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
 
-    def half_width(self, level: float = LEVEL) -> float:
+    def half_width(self, level: float = LEVEL) -> float | None:
         return 0.0 if self.noise is None else max(map(abs, error_bounds(((self.noise, 1.0, 1),), level)))
 
     @abstractmethod

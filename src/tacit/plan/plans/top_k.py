@@ -167,10 +167,7 @@ class TopKPlan(RankingPlan):
         true = np.asarray(counts, dtype=np.int64)
         if self.choosing is None:
             return 0.0 if set(largest_places(true, self.measured).tolist()) == set(places) else -math.inf
-        law = self.choosing
-        reach = _REACH * math.ceil(max(law.right, law.left)) + 1
-        bars = np.arange(true.min() - reach, true.max() + reach + 1)
-        return float(np.logaddexp.reduce(_log_bars(law, true, places, bars)))
+        return log_probability_of_choice(self.choosing, true, places)
 
     @property
     def deciding(self) -> TwoScale | None:
@@ -316,6 +313,13 @@ class BarPlan(RankingPlan):
 
     def row_of(self, output: BarOutput, many: int) -> list[int]:
         return [*output.places, output.bar, *output.noisy, 0 if output.centre is None else output.centre]
+
+
+def log_probability_of_choice(law: TwoScale, true: Ints, places: Sequence[int]) -> float:
+    """Return the log probability that exactly the numbers at these places are the largest, each with this noise."""
+    reach = _REACH * math.ceil(max(law.right, law.left)) + 1
+    bars = np.arange(true.min() - reach, true.max() + reach + 1)
+    return float(np.logaddexp.reduce(_log_bars(law, true, places, bars)))
 
 
 def _log_bars(law: TwoScale, true: Any, places: Sequence[int], bars: Any) -> Any:

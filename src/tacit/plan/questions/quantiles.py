@@ -1,4 +1,6 @@
-"""`median` and `quantiles`: read off one release of cumulative counts.
+"""`median` and `quantiles`: read off one release of cumulative counts, or a single one chosen by its rank.
+
+Which of the two has less error follows from public numbers (`plan/plans/rank_plan.py`). What follows is about counts.
 
 The q-quantile is the smallest value v such that at least q of the people have at most v. Let F(t) be the number of
 people up to position t, n of all, and t* the position of the quantile: F(t*) >= q n, and F(t*-1) < q n. So no interval
@@ -10,7 +12,7 @@ three intervals have to hold: those of F(t*), of F(t*-1) and of n, whatever the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -20,8 +22,10 @@ from tacit.amounts import as_fraction, shown
 from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.derived import Derived, Released, range_of
+from tacit.plan.plans.rank_plan import RankPlan, plan_rank
 from tacit.plan.question import read_where, suffix
 from tacit.plan.question_keys import ATTRIBUTE, OF, WHERE, Question, as_decimals, can_be_added_up, first_attribute
+from tacit.plan.questions.counts import Marginals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.total import check_number
 from tacit.policy.attributes.attribute import Value
@@ -31,6 +35,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
+    from tacit.plan.plans.derived import DerivedPlan
     from tacit.plan.plans.linear import LinearPlan
 
 MOST_SHARES: Final = 1000
@@ -51,6 +56,11 @@ class Quantiles(Derived):
     @property
     def counted(self) -> Cumulative:
         return Cumulative(self.name, self.where, of=self.of)
+
+    @property
+    def cells(self) -> Marginals:
+        """The people at each value."""
+        return Marginals(((self.name,),), self.where, of=self.of)
 
     def check(self, domain: Domain) -> None:
         check_number(domain, self.name, self.word, "Ask for `cumulative`.")
@@ -80,6 +90,14 @@ class Quantiles(Derived):
 
     def unit_words(self, domain: Domain) -> str:
         return self.name
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan | RankPlan:
+        return self.plan_for(policy, epsilon, policy.known_people)
+
+    def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> DerivedPlan | RankPlan:
+        """Return the plan that reads quantiles off running counts, or that of a choice where this is better."""
+        counts = replace(super().plan(policy, epsilon), known_people=people)
+        return plan_rank(self, policy, epsilon, counts) or counts
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         return (self.counted.plan(policy, epsilon),)

@@ -100,7 +100,8 @@ class TwoSums(Total):
         noise: Any = part.plan.noise
         (above, below), steps, miss = self._sums(part, domain), self.steps(domain), 1 - level
         half = steps / BINS / 2 * (1 + 1e-9)  # neighbouring parts overlap by a rounding
-        aside = error_bounds(((noise, 1.0, 1), (noise, 1.0, 1)), 1 - miss * ASIDE)
+        together = (noise, 1.0, 1), (noise, 1.0, 1)
+        aside = error_bounds(together, 1 - miss * ASIDE)
         further = half * max(-aside[0], aside[1])
         lower, upper = np.full(above.shape, np.inf), np.full(above.shape, -np.inf)
         for middle in ((np.arange(BINS) + 0.5) / BINS * steps).tolist():
@@ -113,7 +114,8 @@ class TwoSums(Total):
             start, end = np.fmax(np.fmin(one, other), middle - half), np.fmin(np.fmax(one, other), middle + half)
             holds = start <= end
             lower, upper = np.where(holds, np.fmin(lower, start), lower), np.where(holds, np.fmax(upper, end), upper)
-        return lower, upper
+        nobody = above + below <= error_bounds(together, level)[1]  # may be there
+        return np.where(nobody, 0.0, lower), np.where(nobody, steps, upper)
 
     def _sums(self, part: Released, domain: Domain) -> tuple[Floats, Floats]:
         sums = (part.values / float(self.unit(domain))).reshape(-1, 2)

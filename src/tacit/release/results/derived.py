@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,13 +15,14 @@ from tacit.arrays import Floats, Ints
 from tacit.errors import PlanError
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.kmeans import nearest
+from tacit.plan.plans.rank_plan import RankPlan, step_of_values
 from tacit.plan.plans.zoom import draw_stages
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.release.estimate.infer import infer
 from tacit.release.estimate.measure import Measurements, measure
 from tacit.release.results.ranges import LineRecord, RunningAnswers, RunningCounts
 from tacit.release.results.record import LinearRecord, NumbersRecord, ReleaseRecord, draw_record
-from tacit.release.results.value_files import decimals_for
+from tacit.release.results.value_files import decimals_for, number_text
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -72,6 +74,41 @@ def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> Der
 def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
     measured = [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)]
     return lambda: derive(plan, [infer(part, consistent=True) for part in measured])
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RankRecord(NumbersRecord):
+    """The result of a quantile that was chosen by its rank.
+
+    What is known is how many people its rank may be off (`plan.rank_bound(level)`), and nothing of other values near
+    this rank: the interval is the whole range, and no column of the frame.
+    """
+
+    plan: RankPlan
+
+    @property
+    def digits_for(self) -> float:
+        """The step of the values, one of which this is."""
+        return float(step_of_values(self.plan.query, self.plan.policy.domain))
+
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        low, high = self.plan.query.range(self.plan.policy.domain)
+        return np.array([low]), np.array([high])
+
+    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
+        """Return the value, and by how many people its rank is off at most."""
+        return {"value": self.values, "rank off by at most": np.array([np.ceil(self.plan.rank_bound(level))])}
+
+    def summary(self) -> str:
+        off = math.ceil(self.plan.rank_bound())
+        return f"{number_text('value', self.values[0], self.digits_for)} (its rank is off by {off:,} people at most)"
+
+
+@draw_record.register
+def _(plan: RankPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
+    attribute: Any = plan.policy.domain[plan.query.name]
+    chosen = attribute.number(plan.draw(truths[0])) * attribute.unit
+    return lambda: RankRecord(plan=plan, values=np.array([float(chosen)]))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

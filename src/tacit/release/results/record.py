@@ -29,6 +29,7 @@ from tacit.plan.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.plan import Plan
+from tacit.plan.plans.rank_plan import RankPlan
 from tacit.plan.question import Labels
 from tacit.plan.sums_of_cells import spread_of_sums
 from tacit.release.certificate import Certificate
@@ -169,7 +170,7 @@ class ReleaseRecord(Held, ABC):
 class NumbersRecord(ReleaseRecord):
     """The result of a question whose answers are numbers: one value with its interval for each."""
 
-    plan: LinearPlan | DerivedPlan
+    plan: LinearPlan | DerivedPlan | RankPlan
     _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
 
     def __repr__(self) -> str:

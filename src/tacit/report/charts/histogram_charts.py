@@ -115,9 +115,11 @@ def _several(part: HistogramPart, room: Room) -> View:
     return replace(view, notes=(note, *view.notes), are="Sums of estimates", has_intervals=has_intervals)
 
 
-def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
-    """Return a point with its interval."""
-    text = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
+def one_number(
+    name: str, title: str, values: Floats, lower: Floats, upper: Floats, *, error: float, text: str | None = None
+) -> View:
+    """Return a point with its interval; `text` says what is known of it where there is none."""
+    text = (text or with_interval(values[0], lower[0], upper[0], error)).replace(" (", "  (", 1)
     base = chart_of(interval_rows(values[:1], lower[:1], upper[:1], label=[printable(name)], text=[text]))
     # the axis does not start at zero: the interval of a large count would be thinner than the point
     scale = alt.Scale(zero=False, padding=40)

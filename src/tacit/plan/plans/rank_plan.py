@@ -1,0 +1,287 @@
+"""The plan of one quantile: of all values the one whose rank is nearest is chosen, under noise.
+
+The q-quantile is the first value up to which q of the people reach. Let F(v) be the people up to v, n all of them. The
+rank of v is off by d(v) = max(0, q n - F(v), F(v-1) - q n), which is zero at the quantile. The value with the largest
+score -d(v) plus noise is released, and nothing else. With q = a/c the scores are whole in parts of 1/c of a person;
+they are counted in still finer parts (`FINER`), so that noisy scores are hardly ever equal.
+
+Guarantee   For every secret edge hidden -> cover of the plan's policy, every data set and every value v:
+            Pr[M(hidden) = v] <= exp(epsilon) * Pr[M(cover) = v]. For every data set, d(released value) exceeds
+            `rank_bound(level)` with probability 1 - level at most.
+Assumes     The plan's step bounds how far scores move along an edge. Denominators c up to `LARGEST_PART` keep scores of
+            up to 10^11 people within 62 bits.
+Why         Let D = max(q, 1-q). Somebody who comes or leaves changes q n - F(v) by q or 1-q, whatever v is, and
+            F(v-1) - q n likewise: so no score rises or falls by more than D. A move within the people leaves n; upwards
+            from x to y, F falls by one between them, so that a score changes by one at most. These bounds hold for any
+            data set, so those of several moves add up. The noise of the choice (`plan/plans/selection_plan.py`) hides
+            every step that lets no score rise or fall by more.
+            Rank: the value with d = 0 is beaten by one with d >= r only if a geometric exceeds another by as many parts
+            as r has, say p. That has probability alpha^p / (1 + alpha), alpha = exp(-1/scale), and there are at most
+            V - 1 such values.
+Reference   Smith, Privacy-preserving Statistical Estimation with Optimal Convergence Rates, 2011, for the score;
+            McKenna, Sheldon, Permute-and-Flip, arXiv:2010.12603, for the noise.
+Checked by  tests/property/test_rank_plan.py
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.amounts import shown
+from tacit.arrays import Bools, Ints
+from tacit.noise.two_scale import TwoScale
+from tacit.plan.plans.derived import PEOPLE
+from tacit.plan.plans.plan import LEVEL
+from tacit.plan.plans.selection_plan import SelectionPlan, selecting_noise
+from tacit.plan.plans.top_k import largest_places, log_probability_of_choice
+from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
+from tacit.plan.sensitivity.steps import of_all_rows, step_of_one_row
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+if TYPE_CHECKING:
+    from tacit.plan.measure.measured import Measured
+    from tacit.plan.plans.derived import DerivedPlan
+    from tacit.plan.questions.quantiles import Quantiles
+
+LARGEST_PART: Final = 10**6
+FINER: Final = 16
+AS_GOOD: Final = 1 / 4  # of a step of the values: an error that hardly ever leads to another value
+
+
+@dataclass(frozen=True)
+class RankScores:
+    """How far the rank of each value of an attribute is off, negated: what steps are computed of."""
+
+    name: str
+    share: Fraction
+    where: Where | None
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of a score is worth in people."""
+        return Fraction(1, self.share.denominator * FINER)
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the scores respond to moves."""
+        return RankResponse(self.share, domain[self.name].size, line=domain.axes_of(self.name)[0])
+
+    def of(self, cells: Ints) -> Ints:
+        """Return the scores, from the people at each value."""
+        upto = np.cumsum(cells, dtype=np.int64)
+        wanted, part = self.share.numerator * FINER * upto[-1], self.share.denominator * FINER
+        off: Ints = np.maximum(wanted - part * upto, part * (upto - cells) - wanted)
+        return np.minimum(-off, 0)
+
+
+@dataclass(frozen=True)
+class RankResponse(PlacedResponse):
+    """Scores of so many values."""
+
+    share: Fraction
+    values: int
+    staying_may_show_more: ClassVar[bool] = True
+
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
+        """Scores of the values between both ends change by one person, and by nothing where nobody moves."""
+        ends = move.relation.differences(move.hidden, move.cover).ends
+        return [self._jump(self.share.denominator * FINER, abs(end) + 1) for end in ends if end]
+
+    def counted_at(self, places: Intervals) -> Iterable[Jump]:
+        most = max(self.share.numerator, self.share.denominator - self.share.numerator)
+        return [self._jump(most * FINER, self.values)] if places else []
+
+    def _jump(self, by: int, many: int) -> Jump:
+        return Jump(by * many, by * many, by, by, by * by * many, bound=True)
+
+
+@dataclass(frozen=True)
+class RankPlan(SelectionPlan):
+    """How one quantile will be chosen. `compared` are the errors of the running counts that it is better than."""
+
+    query: Quantiles
+    choosing: TwoScale
+    known_people: int | None = field(default=None, kw_only=True)
+    compared: tuple[tuple[str, float], ...] = field(default=(), compare=False, repr=False, kw_only=True)
+
+    @cached_property
+    def base(self) -> Measured:
+        """The people at each value, from which the ranks follow."""
+        return self.query.cells
+
+    @property
+    def watched(self) -> RankScores:
+        return self.scores
+
+    @property
+    def scores(self) -> RankScores:
+        """What is compared."""
+        return scores_of(self.query)
+
+    @property
+    def unit(self) -> Fraction:
+        return self.scores.unit(self.policy.domain)
+
+    @property
+    def moved(self) -> tuple[str, str]:
+        return "a rank", "ranks"
+
+    @property
+    def answers(self) -> int:
+        """One value."""
+        return 1
+
+    @property
+    def values(self) -> int:
+        """How many values are chosen among."""
+        return int(self.policy.domain[self.query.name].size)
+
+    @property
+    def noise(self) -> TwoScale:
+        """The noise of the choice."""
+        return self.choosing
+
+    @property
+    def deciding(self) -> TwoScale:
+        return self.choosing
+
+    @property
+    def mechanism(self) -> str:
+        return "choice of the nearest rank under one-sided geometric noise"
+
+    def plain(self) -> Any:
+        """Return the plan of plain differential privacy, with its error stated for as many people."""
+        return self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
+
+    # ---- errors
+
+    def rank_bound(self, level: float = LEVEL) -> float:
+        """Return by how many people the rank of the released value is off at most, with this probability."""
+        scale = float(self.choosing.right)
+        tied = 1 + math.exp(-1 / scale)
+        return max(0.0, scale * math.log((self.values - 1) / tied / (1 - level))) * float(self.unit)
+
+    @property
+    def people(self) -> float:
+        """Whom the expected error is stated for."""
+        return float(PEOPLE if self.known_people is None else max(self.known_people, 1))
+
+    @cached_property
+    def rmse(self) -> float:
+        """The expected error of the value, if people are spread evenly over the range."""
+        share, scale = float(self.query.shares[0]), float(self.choosing.right * self.unit)
+        sides = [part * self.people / scale for part in (share, 1 - share)]
+        # of a rank off by r, with weight exp(-|r|/scale) as far as there are people on its side
+        squares = sum(2 - math.exp(-side) * (side**2 + 2 * side + 2) for side in sides)
+        ranks = scale * math.sqrt(squares / sum(-math.expm1(-side) for side in sides))
+        return ranks / self.people * self.values * float(step_of_values(self.query, self.policy.domain))
+
+    def half_width(self, level: float = LEVEL) -> None:
+        """Say that nothing is known of values: what is known is how far the rank is off."""
+
+    @property
+    def tried(self) -> dict[str, float]:
+        return {self.strategy: self.mse, **dict(self.compared)}
+
+    @property
+    def assumption(self) -> str:
+        return f"{self.people:,.0f} {self.query.who}"
+
+    def rank_words(self) -> str:
+        """Return in words how far the rank may be off."""
+        share, who = shown(self.query.shares[0]), self.query.who
+        off = math.ceil(self.rank_bound())
+        return (
+            f"of n {who} at most {share} n + {off:,} have less than this value and at least {share} n - {off:,} have "
+            f"at most this value, with probability {LEVEL:.0%}"
+        )
+
+    def predictions(self) -> list[str]:
+        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        return [self.rank_words(), f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+
+    def predicted(self) -> dict[str, Any]:
+        return {"value_rmse": self.rmse, "people": self.people, "rank_off_by_at_most": self.rank_bound()}
+
+    def terms(self) -> list[str]:
+        return [*self.query.terms(()), f"the value was chosen by its rank: {self.rank_words()}"]
+
+    def noise_document(self) -> dict[str, Any]:
+        return {"choosing": {**self.choosing.document(), **self.unit_document()}}
+
+    # ---- what is drawn, and its law
+
+    def draw(self, counts: Ints) -> int:
+        scores = self.scores.of(counts)
+        return int(largest_places(scores + self.choosing.draw_for(scores.shape), 1)[0])
+
+    def log_probability(self, counts: Sequence[int], output: int) -> float:
+        scores = self.scores.of(np.asarray(counts, dtype=np.int64))
+        return log_probability_of_choice(self.choosing, scores, [output])
+
+    # ---- for audits
+
+    def telling_others(self, moves: Bools) -> Ints:
+        return np.full(len(moves), 2)
+
+    def telling_counts(self, far: int) -> list[list[int]]:
+        return [[1, 0, 2, far]] * self.values
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[int]:
+        yield from range(len(counts))
+
+    def row_of(self, output: int, many: int) -> list[int]:
+        return [output]
+
+
+def step_of_values(query: Quantiles, domain: Domain) -> Fraction:
+    """Return how far neighbouring values are apart."""
+    attribute: Any = domain[query.name]
+    return Fraction(attribute.spacing * attribute.unit)
+
+
+def scores_of(query: Quantiles) -> RankScores:
+    """Return what is compared to choose a quantile."""
+    return RankScores(query.name, query.shares[0], query.where)
+
+
+def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: DerivedPlan) -> RankPlan | None:
+    """Return the plan that chooses a quantile by its rank, or None where running counts are as good.
+
+    In ranks, the error of a choice is about sqrt(2) times the scale of its noise. Running counts tell an interval of
+    values besides: they are kept where the people are known to be so many that either way finds the same value.
+    """
+    (running,) = counts.parts
+    if len(query.shares) > 1 or running.is_exact or query.shares[0].denominator > LARGEST_PART:
+        return None
+    step = of_all_rows(step_of_one_row(scores_of(query), policy), running.query, policy)
+    if step.l1 == 0:
+        return None
+    choosing = selecting_noise(step, 1, epsilon)
+    same_value = counts.known_people is not None and counts.rmse < AS_GOOD * step_of_values(query, policy.domain)
+    if (
+        same_value
+        or choosing.left
+        or math.sqrt(2) * choosing.right * scores_of(query).unit(policy.domain) >= running.rmse
+    ):
+        return None
+    why = "the value with the nearest rank is chosen, which costs less than to count the people up to every value"
+    return RankPlan(
+        query,
+        policy,
+        epsilon,
+        step,
+        why,
+        choosing,
+        strategy="by rank",
+        known_people=counts.known_people,
+        compared=tuple((name, mse) for name, mse in counts.tried.items()),
+    )

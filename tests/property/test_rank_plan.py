@@ -1,0 +1,186 @@
+"""One quantile chosen by its rank: the exact loss, a wrong range that is noticed, how far ranks are off, which way."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import chisquare
+
+import tacit as tc
+from brute_force import edges_of
+from parameters import replaying
+from tacit.noise.two_scale import TwoScale
+from tacit.plan.choose import choose
+from tacit.plan.plans.derived import DerivedPlan
+from tacit.plan.plans.rank_plan import FINER, RankPlan, scores_of
+from tacit.plan.plans.selection_plan import selecting_noise
+from tacit.plan.questions.counts import Marginals
+from tacit.plan.sensitivity.steps import step_of_one_row
+from tacit.policy.domain import positions
+from tacit.policy.policy import ABSENT
+
+DOMAIN = tc.Domain({"v": tc.Integers(0, 3), "g": tc.Flag()})
+SECRETS = {
+    "taking part": tc.secrets.taking_part(),
+    "taking part, of some": tc.secrets.taking_part(where="v > 1"),
+    "everything": tc.secrets.everything(),
+    "near": tc.secrets.within(1, "v"),
+    "values": tc.secrets.values({"v": [3]}),
+    "records": tc.secrets.records("v == 0"),
+}
+QUESTIONS = [tc.median("v"), tc.quantiles("v", ["1/3"]), tc.median("v", where="g")]
+stream = replaying(b"quantiles that are chosen by rank"[:32])
+
+
+def plan_of(query, policy, epsilon=1):
+    """The plan by rank, also where running counts are better."""
+    step = step_of_one_row(scores_of(query), policy)
+    epsilon = Fraction(epsilon)
+    return RankPlan(query, policy, epsilon, step, "", selecting_noise(step, 1, epsilon)) if step.l1 else None
+
+
+def rank_off(query, cells, value):
+    """The definition, word for word."""
+    upto, people = np.cumsum(cells), sum(cells)
+    wanted = query.shares[0] * people
+    return max(0, wanted - int(upto[value]), int(upto[value] - cells[value]) - wanted)
+
+
+def neighbours(query, policy, people) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The people at each value, in every two data sets that differ by an edge."""
+    picks = None if query.where is None else query.where.compile(policy.domain)
+
+    def cell(record):
+        there = record is not ABSENT and (picks is None or picks.of_record(positions(policy.domain, record)))
+        return np.eye(4, dtype=int)[record[0]] if there else np.zeros(4, dtype=int)
+
+    changes = {(tuple(cell(hidden)), tuple(cell(cover))) for hidden, cover in edges_of(policy)}
+    for others in combinations_with_replacement(range(4), people):
+        counted = np.bincount(others, minlength=4)
+        for hidden, cover in changes:
+            yield tuple((counted + hidden).tolist()), tuple((counted + cover).tolist())
+
+
+@cache
+def law_of(choosing, share, cells):
+    """The exact law of what is released."""
+    plan = plan_of(tc.quantiles("v", [share]), tc.Policy(DOMAIN, tc.secrets.everything()))
+    plan = replace(plan, choosing=choosing)
+    chances = np.array([plan.log_probability(cells, value) for value in range(4)])
+    assert np.exp(chances).sum() == pytest.approx(1)
+    return chances
+
+
+def worst_loss(plan, people=(0, 1, 4)):
+    pairs = {pair for many in people for pair in neighbours(plan.query, plan.policy, many)}
+    laws = ([law_of(plan.choosing, plan.query.shares[0], cells) for cells in pair] for pair in pairs)
+    return max(float((hidden - cover).max()) for hidden, cover in laws)
+
+
+@pytest.mark.parametrize("query", QUESTIONS, ids=str)
+@pytest.mark.parametrize("secrets", SECRETS)
+def test_no_value_tells_more_than_epsilon(secrets, query):
+    for presence in ("secret",) if secrets == "taking part" else ("public", "secret"):
+        plan = plan_of(query, tc.Policy(DOMAIN, SECRETS[secrets], presence=presence), 2)
+        loss = worst_loss(plan)
+        assert loss <= 2 + 1e-9
+        wrong = replace(plan, choosing=TwoScale(plan.choosing.right / 2, Fraction(0)))
+        assert worst_loss(wrong) > loss * 1.3
+        if secrets in ("taking part", "everything") and query == QUESTIONS[0]:
+            assert worst_loss(wrong) > 2.2  # half of the range is noticed
+
+
+@pytest.mark.parametrize("query", QUESTIONS[:2], ids=str)
+def test_scores_move_by_no_more_than_the_step(query):
+    for secrets in SECRETS.values():
+        for presence in ("public", "secret"):
+            try:
+                policy = tc.Policy(DOMAIN, secrets, presence=presence)
+            except tc.PolicyError:
+                continue
+            step, scores = step_of_one_row(scores_of(query), policy), scores_of(query)
+            for people in (0, 2, 4):
+                for hidden, cover in neighbours(query, policy, people):
+                    before, after = (scores.of(np.array(cells)) for cells in (hidden, cover))
+                    assert -step.down <= (after - before).min()
+                    assert (after - before).max() <= step.up
+                    assert [-one for one in before] == [
+                        FINER * query.shares[0].denominator * rank_off(query, hidden, at) for at in range(4)
+                    ]
+
+
+def test_what_is_drawn_has_the_law_that_is_stated_and_ranks_are_off_by_no_more_than_is_said():
+    for query in QUESTIONS[:2]:
+        plan = plan_of(query, tc.Policy(DOMAIN, SECRETS["taking part"]), Fraction(1, 3))
+        for cells in ((3, 1, 0, 4), (0, 0, 7, 1), (9, 2, 2, 2), (40, 0, 0, 40)):
+            chances = np.exp([plan.log_probability(cells, value) for value in range(4)])
+            drawn = np.bincount([plan.draw(np.array(cells)) for _ in range(2000)], minlength=4)
+            assert chisquare(drawn, chances * 2000).pvalue > 1e-6
+            off = [float(rank_off(query, cells, value)) for value in range(4)]
+            for level in (0.5, 0.8, 0.95, 0.99):
+                beyond = sum(chance for chance, far in zip(chances, off, strict=True) if far > plan.rank_bound(level))
+                assert beyond <= 1 - level
+
+
+def test_it_is_never_worse_than_the_exponential_mechanism():
+    """That has weights exp(-epsilon d / range); ranges are 1 for a median where people come or leave."""
+    domain = tc.Domain({"v": tc.Integers(0, 7)})
+    spread = np.random.default_rng(5)
+    for epsilon in (Fraction(1, 10), Fraction(1)):
+        plan = choose(tc.median("v"), tc.Policy(domain, tc.secrets.taking_part()), epsilon)
+        assert isinstance(plan, RankPlan)
+        for people in (10, 100, 1000):
+            cells = spread.multinomial(people, spread.dirichlet(np.full(8, 0.5)))
+            off = np.array([float(rank_off(plan.query, cells, value)) for value in range(8)])
+            weights = np.exp(-float(epsilon) * off)
+            chances = np.exp([plan.log_probability(cells.tolist(), value) for value in range(8)])
+            assert chances @ off <= (weights @ off) / weights.sum() + 1e-9
+
+
+def test_the_expected_error_is_what_is_found_for_people_who_are_spread_evenly():
+    domain = tc.Domain({"v": tc.Integers(0, 249)})
+    for epsilon in (Fraction(1, 50), Fraction(1, 10)):
+        for query in (tc.median("v"), tc.quantiles("v", [0.9])):
+            plan = choose(query, tc.Policy(domain, tc.secrets.taking_part()), epsilon)
+            wanted = np.quantile(np.arange(1000) // 4, float(query.shares[0]), method="inverted_cdf")
+            drawn = np.array([plan.draw(np.full(250, 4)) for _ in range(800)])
+            assert math.sqrt(np.mean((drawn - wanted) ** 2)) == pytest.approx(plan.rmse, rel=0.15)
+
+
+def test_the_better_way_is_taken_from_public_numbers_alone():
+    ages = tc.Domain({"age": tc.Integers(17, 90)})
+
+    def way(secrets, epsilon, shares=(0.5,), **options):
+        return type(choose(tc.quantiles("age", shares), tc.Policy(ages, secrets, **options), epsilon))
+
+    for epsilon in (Fraction(1, 100), 1):
+        assert way(tc.secrets.taking_part(), epsilon) is RankPlan
+        assert way(tc.secrets.everything(), epsilon) is RankPlan
+        assert way(tc.secrets.within(1, "age"), epsilon) is DerivedPlan  # few running counts move
+        assert way(tc.secrets.taking_part(), epsilon, [0.25, 0.5, 0.75]) is DerivedPlan
+    size = [tc.known.size(48_842)]
+    assert way(tc.secrets.everything(), Fraction(1, 100), known=size) is RankPlan
+    assert way(tc.secrets.everything(), 1, known=size) is DerivedPlan  # finds the same value, with an interval
+
+
+def test_a_chosen_quantile_says_how_far_its_rank_may_be_off_and_has_no_interval():
+    frame = pd.DataFrame({"age": np.tile(np.arange(17, 91), 100)})
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(17, 90)}), tc.secrets.taking_part())
+    record = tc.Session(policy, frame, budget=1).release(tc.median("age"), 1)
+    assert record.frame.columns.tolist() == ["share of people up to age", "value", "rank off by at most"]
+    assert record.frame["rank off by at most"].tolist() == [7]
+    assert [end.tolist() for end in record.interval()] == [[17], [90]]
+    assert abs(record.values[0] - 53) <= 1
+    assert record.summary().endswith("(its rank is off by 7 people at most)")
+    assert record.certificate["terms"][1].endswith(
+        "of n people at most 0.5 n + 7 have less than this value and at least 0.5 n - 7 have at most this value, with "
+        "probability 95%"
+    )
+    assert "rank is off by 7" in str(record.chart().to_dict())
+    assert Marginals((("age",),)) == record.plan.base
