@@ -166,7 +166,7 @@ def _release(
         "times": f", {rough(explanation.gain, 3)} times larger" if 1.005 < explanation.gain < math.inf else "",
         "step": {size: shown(plan.unit * getattr(plan.step, size)) for size in ("up", "down", "l1")},
         "moved": plan.moved,
-        "moving": moving,
+        "moving": [reason.replace(" -> ", f"; {plan.moved[0]} ") for reason in moving],
         "still": _still(len(still), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism_words,

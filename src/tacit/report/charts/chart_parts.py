@@ -99,6 +99,8 @@ def say(query: Any, record: Any) -> str:
     lower, upper = record.interval(level_at_once(many))
     best = int(np.nanargmax(record.values))
     ends = say_with_ends(record, record.values[best], lower[best], upper[best])
+    if not record.done.is_exact and getattr(record, "exact", np.zeros(many, np.bool_))[best]:
+        ends = f"{number_text('value', record.values[best], record.digits_for)} (exact)"  # the others are not
     if many == 1:
         return f"Released value: {ends}."
     where = say_place(query, record.plan.policy.domain, best)
