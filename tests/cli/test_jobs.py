@@ -149,7 +149,7 @@ def test_run_as_json(clinic: Path) -> None:
         assert (clinic / release["values"]).is_file()
         assert (clinic / release["certificate"]).is_file()
     again = inside(clinic, "run", "clinic.job.yaml", "--json")
-    assert again.code == 1
+    assert again.code == 6
     assert (again.error()["kind"], again.error()["key"]) == ("JobError", "out")
 
 
