@@ -2,14 +2,15 @@
 
 Guarantee   For every secret edge hidden -> cover, every data set and every set O of outputs:
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
-Assumes     One row for each person, whom nothing that is known couples to others; noise is independent and two-sided
-            geometric, with one scale for each table.
+Assumes     One row for each person, or counts of rows; nothing that is known couples people to others; noise is
+            independent and two-sided geometric, with one scale for each table.
 Why         Along an edge a table changes only if one of its attributes does: one cell falls and one rises, which costs
             2 over its scale; whoever enters or leaves the count changes one cell of every table. An edge of a shape
             changes no attribute that the shape keeps. So the sums below bound the loss of every edge, and the rates
-            (1 / scale) are such that the largest of them is epsilon exactly. A table that no edge changes is exact.
+            (1 / scale) are such that the largest of them is epsilon exactly. Of up to m rows of a person each changes
+            the tables by so much, one after the other: m times the sum. A table that no edge changes is exact.
 Reference   Least total variance under linear constraints on the rates (`plan/measure/grid_search.py`).
-Checked by  tests/property/test_weighted_tables.py
+Checked by  tests/property/test_weighted_tables.py, tests/property/test_rows_of_people.py
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class TablesPlan(LinearPlan):
 def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> LinearPlan:
     """Return the plan with the smallest expected error for several checked tables."""
     plain = plan_linear(query, policy, epsilon)
-    if plain.noise is None or policy.per_person > 1:
+    if plain.noise is None or (policy.per_person > 1 and not query.counts_rows):
         return plain
     if query.is_items(policy.domain) or couples_people(policy):
         return plain
@@ -122,6 +123,7 @@ def table_changes(query: Marginals, policy: Policy) -> list[tuple[int, ...]]:
     if largest_step(Count(query.where), policy).l1 > 0:
         found.add((1,) * len(query.sets))
     found.discard((0,) * len(query.sets))
+    found = {tuple(policy.per_person * change for change in row) for row in found}
     return [row for row in sorted(found) if not any(row != other and np.all(np.array(other) >= row) for other in found)]
 
 
