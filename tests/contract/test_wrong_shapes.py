@@ -131,6 +131,7 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
     "check_rows: policy": lambda given: tc.check_rows(given, FRAME),
     "check_rows: rows": lambda given: tc.check_rows(POLICY, given),
     "open_rows": lambda given: open_rows(given, POLICY.domain),
+    "Written: rows": lambda given: open_rows(tc.Written(given), POLICY.domain),
     "draft_policy": draft_policy,
     "draft": draft,
     "Policy.load": tc.Policy.load,
@@ -218,7 +219,7 @@ def safe(value: Any) -> str:
 
 
 RIGHT = {  # there they belong
-    *product(("Session: rows", "check_rows: rows", "open_rows", "draft_policy", "draft"), FRAMES),
+    *product(("Session: rows", "check_rows: rows", "open_rows", "Written: rows", "draft_policy", "draft"), FRAMES),
     *product(["Dependence.from_counts"], (*FRAMES, "dict", "arrow batch")),
 }
 
@@ -348,6 +349,9 @@ def knowing(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 # each argument of each public callable: what is called with it, the word by which a refusal names it, and what fits
 MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
+    "Written: decimal": (lambda x: tc.Written("a.csv", decimal=x), "decimal", set()),
+    "Written: format": (lambda x: tc.Written("a.csv", format=x), "format", set()),
+    "Written: encoding": (lambda x: tc.Written("a.csv", encoding=x), "encoding", set()),
     "Integers: low": (lambda x: tc.Integers(x, 9), "integers", {"number", "negative"}),
     "Integers: otherwise": (lambda x: tc.Integers(0, 9, otherwise=x), "otherwise", {"nothing", "number"}),
     "Decimals: otherwise": (

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Final
 
-from tacit.errors import PolicyError, kind_of
+from tacit.errors import PolicyError, kind_of, sealed
 from tacit.policy.keys import TEXT, Key
 from tacit.policy.yaml_entries import YamlEntry
 
@@ -45,7 +45,7 @@ class DateForm:
         return f"{found[self.year]}-{found[self.month]:0>2}-{found[self.day]:0>2}{found[4] or ''}"
 
 
-def date_form(written: Any) -> DateForm:
+def date_form(written: str) -> DateForm:
     """Return how dates are written, or refuse a form that has no year, month and day or could mean two days.
 
     >>> date_form("D.M.YYYY").as_iso("1.5.2024 10:30")
@@ -53,8 +53,6 @@ def date_form(written: Any) -> DateForm:
     >>> date_form("MM/DD/YYYY").as_iso("2024-05-01")
     '2024-05-01'
     """
-    if not isinstance(written, str):
-        raise PolicyError(f"must be a text, not {kind_of(written)}", key="format", fix="For instance DD.MM.YYYY.")
     found = _PARTS.fullmatch(written.upper())
     parts = [found[1], found[3], found[4]] if found else []
     order = "".join(part[0] for part in parts)
@@ -74,11 +72,11 @@ def date_form(written: Any) -> DateForm:
     return DateForm(f"{body}([T ][0-9:.+Z -]*)?", *(order.index(part) + 1 for part in "YMD"))
 
 
-def encoding_named(written: Any) -> str:
+def encoding_named(written: str) -> str:
     """Return the one name of an encoding, or refuse one that is not read."""
     known: str | None = None
     try:
-        known = _CODECS.get(codecs.lookup(written).name) if isinstance(written, str) else None
+        known = _CODECS.get(codecs.lookup(written).name)
     except (LookupError, ValueError):  # no encoding, or a text that can be no name
         known = None
     if known is None:
@@ -143,14 +141,21 @@ class Written:
     format: Annotated[str, FORMAT] = ""
     encoding: Annotated[str, ENCODING] = UTF_8
 
-    def __post_init__(self) -> None:
-        if self.decimal not in (".", ","):
-            raise PolicyError("must be a point or a comma", key="decimal", given=self.decimal, fix="Say decimal=','.")
-        if isinstance(self.rows, Written):
+    @sealed
+    def __init__(self, rows: Any, decimal: str = ".", format: str = "", encoding: str = UTF_8) -> None:  # noqa: A002 - the name of the key
+        for key, value in (("decimal", decimal), ("format", format), ("encoding", encoding)):
+            if not isinstance(value, str):
+                fix = "For instance decimal=',', format='DD.MM.YYYY', encoding='cp1252'."
+                raise PolicyError(f"must be a text, not {kind_of(value)}", key=key, fix=fix)
+        if decimal not in (".", ","):
+            raise PolicyError("must be a point or a comma", key="decimal", given=decimal, fix="Say decimal=','.")
+        if type(rows) is Written:
             raise PolicyError("must be rows, not another Written", key="rows", fix="Say everything in one.")
-        if self.format:
-            date_form(self.format)
-        object.__setattr__(self, "encoding", encoding_named(self.encoding))
+        if format:
+            date_form(format)
+        said = {"rows": rows, "decimal": decimal, "format": format, "encoding": encoding_named(encoding)}
+        for key, value in said.items():
+            object.__setattr__(self, key, value)
 
     @cached_property
     def form(self) -> DateForm | None:
