@@ -16,11 +16,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
 
 import tacit as tc
 
@@ -82,6 +86,9 @@ def write_pages(*, charts: bool) -> None:
     for source in sorted((ROOT / "docs").rglob("*.md")):
         target = PAGES / source.relative_to(ROOT / "docs")
         target.write_text(relinked(source, target), encoding="utf-8")
+    for source in sorted((ROOT / "docs").rglob("*.ipynb")):
+        target = PAGES / source.relative_to(ROOT / "docs").with_suffix(".md")
+        target.write_text(notebook_page(source, run=charts), encoding="utf-8")
     for name, page in ELSEWHERE.items():
         (PAGES / page).write_text(relinked(ROOT / name, PAGES / page), encoding="utf-8")
     decisions = sorted((PAGES / "decisions").glob("*.md"))
@@ -90,6 +97,22 @@ def write_pages(*, charts: bool) -> None:
     (PAGES / "decisions" / "index.md").write_text(f"# Decisions\n\n{listed}", encoding="utf-8")
     (PAGES / "reference.md").write_text(reference(), encoding="utf-8")
     (PAGES / "gallery.md").write_text(gallery(draw=charts), encoding="utf-8")
+
+
+def notebook_page(file: Path, *, run: bool) -> str:
+    """Return a notebook as a page: its texts and its code, and what comes out if it is run now, in a kernel."""
+    notebook = nbformat.read(file, as_version=4)
+    if run:
+        with tempfile.TemporaryDirectory() as folder:
+            NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=folder)
+    parts = []
+    for cell in notebook.cells:
+        parts.append(cell.source if cell.cell_type == "markdown" else f"```python\n{cell.source}\n```")
+        for out in cell.get("outputs", []):
+            data = out.get("data", {})
+            text = out.get("text") or data.get("text/plain") or "\n".join(out.get("traceback", []))
+            parts.append(data["text/html"] if "text/html" in data else f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join([*parts, f"\nThis page is a notebook: [{file.name}]({file.name}).\n"])
 
 
 def relinked(source: Path, target: Path) -> str:
@@ -107,6 +130,7 @@ def relinked(source: Path, target: Path) -> str:
             place = PAGES / ELSEWHERE[meant.relative_to(ROOT).as_posix()]
         elif meant.is_relative_to(ROOT / "docs"):
             place = PAGES / meant.relative_to(ROOT / "docs")
+            place = place.with_suffix(".md") if place.suffix == ".ipynb" else place
         elif meant.exists():
             return f"{found['text']} (`{meant.relative_to(ROOT).as_posix()}`)"
         else:

@@ -3,6 +3,8 @@
 Imports point left, so a release, a monitor or an audit cannot import the report stage itself.
 """
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from textwrap import shorten
 from typing import Any, Literal
@@ -16,6 +18,16 @@ def draw(kind: Literal["release", "monitor", "disclosure"], shown: Any, **option
         "disclosure": ("audit_charts", "disclosure_chart"),
     }[kind]
     return getattr(import_module(f"tacit.report.charts.{chart[0]}"), chart[1])(shown, **options)
+
+
+@contextmanager
+def watched(what: str, progress: Callable[[float], None] | None) -> Iterator[Callable[[float], None]]:
+    """Show who waits a bar, on a terminal or in a notebook, unless they ask to be told the share that is done."""
+    if progress is not None:
+        yield progress
+        return
+    with import_module("tacit.report.progress").bar(what) as tell:
+        yield lambda share: tell(what, int(100 * share), 100)
 
 
 def briefly(text: str, longest: int = 90) -> str:

@@ -31,6 +31,10 @@ def test_the_site_is_built_with_every_page(
     assert pages <= {file.relative_to(BUILD / "site") for file in (BUILD / "site").rglob("*.html")}
     whole = (BUILD / "site" / "tacit.txt").read_text(encoding="utf-8")
     assert "# Which epsilon?" in whole
+    for name in ("clinic", "shop", "building"):  # notebooks, run by a kernel: a cell that fails ends the building
+        page = (BUILD / "site" / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
+        assert page.count('<div class="tacit">') >= 4
+        assert "Warning" not in page
     assert "#### tc.Session.release" in whole
     assert (BUILD / "site" / "gallery-0.svg").read_text(encoding="utf-8").startswith("<svg")
 

@@ -100,6 +100,11 @@ NOTEBOOK = [
     session.release(tc.histogram("age"), -1)
     """,
     """
+    def careless(people, size):
+        return sum(people) + tc.noise.geometric(1, size)
+    tc.audit.sampled(careless, [0, 1], [1, 1], epsilon=1, samples=20_000).verdict.value
+    """,
+    """
     record = session.release(tc.histogram("age"), 0.5)
     record.save("released")
     chart = record.chart()
@@ -144,7 +149,7 @@ def test_a_notebook_with_and_without_widgets(tmp_path: Path, monkeypatch: pytest
     client = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3")
     client.execute(cwd=str(tmp_path))  # raises what a cell raises
     shown = [number for number, cell in enumerate(cells) if cell.outputs]
-    assert shown == [3, 4, REFUSED], [cell.outputs for cell in cells]  # no warning, no bar
+    assert shown == [3, 4, REFUSED, REFUSED + 1], [cell.outputs for cell in cells]  # no warning, no bar of an engine
     explained = [out["data"] for out in cells[3].outputs]
     assert [re.findall("histogram.*", data["text/plain"])[0] for data in explained] == [
         f"histogram(age): 10 answers for epsilon {epsilon}" for epsilon in ("0.25", "0.125", "0.5")
@@ -152,6 +157,8 @@ def test_a_notebook_with_and_without_widgets(tmp_path: Path, monkeypatch: pytest
     (plan,) = cells[4].outputs
     assert plan["data"]["text/plain"].startswith("<plan of histogram(age), epsilon 0.5, expected error ")
     assert all(data["text/html"].startswith('<div class="tacit">') for data in (*explained, plan["data"]))
+    bar, verdict = (out["data"] for out in cells[REFUSED + 1].outputs)
+    assert (bar, verdict) == ({"text/plain": "", "text/html": ""}, {"text/plain": "'LEAK_FOUND'"})  # it is gone
     (refused,) = cells[REFUSED].outputs
     line, message = refused["traceback"]
     assert line == 'line 1: session.release(tc.histogram("age"), -1)'

@@ -173,16 +173,9 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
 
         yield step
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    from tacit.report.progress import bar
 
-    columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(first, total=None)
-
-        def report(text: str, done: int, total: int) -> None:
-            bar.update(task, description=text, completed=done, total=total)
-
+    with bar(first) as report:
         yield report
 
 

@@ -13,6 +13,7 @@ In reading order:
     html          the report that a privacy officer shows to a lawyer and a board
     workbook      released numbers as one workbook
     notebook      what a notebook shows of everything that somebody holds
+    progress      a bar for who waits
     draft_folder  the folder that results are written to before it gets its name
     job_folder    the results of a job as one folder, complete or not there
     table_folder  a published table in such a folder

@@ -33,12 +33,12 @@ from tacit.report.text import ledger_table, plan_table
 ROWS_SHOWN: Final = 20
 PRINT_IT: Final = "A notebook file keeps what it shows. Print it where nobody else reads the file."
 _LOOKS: Final = Markup("""
-.tacit { color: inherit; font-size: .95em; line-height: 1.45; max-width: 46em; overflow-wrap: anywhere; }
+.tacit { color: inherit; font-size: .95em; line-height: 1.45; max-width: 52em; overflow-wrap: anywhere; }
 .tacit p, .tacit ul { margin: .3em 0; } .tacit ul { padding-left: 1.3em; }
 .tacit .soft { opacity: .75; }
 .tacit .wide { overflow-x: auto; }
 .tacit table { border-collapse: collapse; color: inherit; margin: .5em 0; overflow-wrap: normal; }
-.tacit th, .tacit td { background: none; color: inherit; text-align: left; padding: .15em .7em; border: 0; }
+.tacit th, .tacit td { background: none; color: inherit; text-align: left; padding: .15em .5em; border: 0; }
 .tacit th, .tacit td { border-bottom: 1px solid rgba(128, 128, 128, .4); vertical-align: top; }
 .tacit .number { text-align: right; font-variant-numeric: tabular-nums; }
 .tacit pre { color: inherit; background: none; white-space: pre-wrap; margin: .3em 0; padding: 0; font-size: .9em; }

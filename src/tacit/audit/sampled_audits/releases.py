@@ -30,6 +30,7 @@ from tacit.audit.sampled_audits.canonical import canonical
 from tacit.audit.sampled_audits.draws import FEWEST, Progress
 from tacit.audit.sampled_audits.made_up import MadeUp, made_up
 from tacit.audit.sampled_audits.sampled_audit import MOST_EVENTS, SampledAudit, Verdict, check_samples, sampled
+from tacit.drawing import watched
 from tacit.errors import PolicyError, kind_of, sealed
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
@@ -231,7 +232,8 @@ def release(
         raise PolicyError(rule, key="about", fix="Use tc.Policy.load(..).")
     policy = policy.about(order=order, item=item)
     whole = WholeRelease(policy, query, as_epsilon(epsilon), consistent, nonnegative)
-    return audit_pairs(whole, samples, alpha, seconds, progress)
+    with watched("auditing", progress) as told:
+        return audit_pairs(whole, samples, alpha, seconds, told)
 
 
 def seconds_each(releases: int) -> float:

@@ -30,7 +30,7 @@ from tacit.audit.sampled_audits.draws import FEWEST, RAISES, TEXT, FormChanged, 
 from tacit.audit.sampled_audits.events import Event, find_events, lower_bound
 from tacit.audit.sampled_audits.views import Columns, columns_of
 from tacit.audit.worlds import check_neighbours
-from tacit.drawing import Held
+from tacit.drawing import Held, watched
 from tacit.errors import PlanError
 from tacit.policy.policy import Policy
 
@@ -163,20 +163,24 @@ def sampled(
     check_samples(samples, alpha, workers)
     if policy is not None:
         check_neighbours(policy, hidden, cover)
-    source = OutputSource(release, (hidden, cover), int(samples), workers, progress)
-    left = float(alpha)
+    with watched("auditing", progress) as told:
+        source = OutputSource(release, (hidden, cover), int(samples), workers, told)
+        bound, witness = _looked_at(source, float(alpha))
+    verdict = Verdict.LEAK_FOUND if bound > claimed else Verdict.NONE_FOUND
+    return SampledAudit(verdict, bound, witness, claimed, source.samples, float(alpha))
+
+
+def _looked_at(source: OutputSource, left: float) -> tuple[float, SampledWitness]:
+    """Return the bound and where it was found, in the form of output that all draws have."""
     while True:
         # a mechanism may show a new form of output late; then all starts over, and half of alpha is kept for that
         share = left if source.alone else left / 2
         try:
-            bound, witness = _audited(source, share)
-            break
+            return _audited(source, share)
         except FormChanged as change:
             left -= share
             form = change.form
         source.start_over(form)
-    verdict = Verdict.LEAK_FOUND if bound > claimed else Verdict.NONE_FOUND
-    return SampledAudit(verdict, bound, witness, claimed, source.samples, float(alpha))
 
 
 def _audited(source: OutputSource, alpha: float) -> tuple[float, SampledWitness]:
