@@ -18,10 +18,9 @@ from parameters import replaying
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.rank_plan import FINER, RankPlan, scores_of
+from tacit.plan.plans.rank_plan import FINER, RankPlan, rank_step, scores_of
 from tacit.plan.plans.selection_plan import selecting_noise
 from tacit.plan.questions.counts import Marginals
-from tacit.plan.sensitivity.steps import step_of_one_row
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
 
@@ -40,8 +39,7 @@ stream = replaying(b"quantiles that are chosen by rank"[:32])
 
 def plan_of(query, policy, epsilon=1):
     """The plan by rank, also where running counts are better."""
-    step = step_of_one_row(scores_of(query), policy)
-    epsilon = Fraction(epsilon)
+    step, epsilon = rank_step(query, policy), Fraction(epsilon)
     return RankPlan(query, policy, epsilon, step, "", selecting_noise(step, 1, epsilon)) if step.l1 else None
 
 
@@ -104,7 +102,7 @@ def test_scores_move_by_no_more_than_the_step(query):
                 policy = tc.Policy(DOMAIN, secrets, presence=presence)
             except tc.PolicyError:
                 continue
-            step, scores = step_of_one_row(scores_of(query), policy), scores_of(query)
+            step, scores = rank_step(query, policy), scores_of(query)
             for people in (0, 2, 4):
                 for hidden, cover in neighbours(query, policy, people):
                     before, after = (scores.of(np.array(cells)) for cells in (hidden, cover))
@@ -182,5 +180,26 @@ def test_a_chosen_quantile_says_how_far_its_rank_may_be_off_and_has_no_interval(
         "of n people at most 0.5 n + 7 have less than this value and at least 0.5 n - 7 have at most this value, with "
         "probability 95%"
     )
-    assert "rank is off by 7" in str(record.chart().to_dict())
+    chart = str(record.chart().to_dict())
+    assert "rank is off by 7" in chart
+    assert "95% intervals" not in chart
     assert Marginals((("age",),)) == record.plan.base
+
+
+@pytest.mark.parametrize("secrets", ["taking part", "everything"])
+def test_two_rows_of_a_person_that_move_cost_epsilon_together(secrets):
+    two = tc.Policy(DOMAIN, SECRETS[secrets], person="id", per_person=2)
+    query = tc.median("v", of="rows")
+    step, one = rank_step(query, two), rank_step(query, two.of_one_row)
+    assert (step.up, step.down) == (2 * one.up, 2 * one.down)
+    law = selecting_noise(step, 1, Fraction(1))
+    rows = {pair for many in (0, 2, 4) for pair in neighbours(query, two.of_one_row, many)}
+    after = {}
+    for hidden, cover in rows:
+        after.setdefault(hidden, set()).add(cover)
+    losses = [
+        float((law_of(law, query.shares[0], hidden) - law_of(law, query.shares[0], cover)).max())
+        for hidden, between in after.items()
+        for cover in {cover for one_moved in between for cover in after.get(one_moved, ())}
+    ]
+    assert 0.4 < max(losses) <= 1 + 1e-9

@@ -23,7 +23,7 @@ QUESTIONS = [
     tc.total("x", by="sick"),
     tc.mean("x"),
     tc.variance("x"),
-    tc.median("x"),
+    tc.quantiles("x", [0.25, 0.75]),
     tc.cumulative("x"),
     tc.ranges("x", "all"),
     tc.rectangles("x", "y", "all"),

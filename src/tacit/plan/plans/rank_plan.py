@@ -42,7 +42,7 @@ from tacit.plan.plans.plan import LEVEL
 from tacit.plan.plans.selection_plan import SelectionPlan, selecting_noise
 from tacit.plan.plans.top_k import largest_places, log_probability_of_choice
 from tacit.plan.sensitivity.responses import Jump, PlacedResponse, RecordMove, Response
-from tacit.plan.sensitivity.steps import of_all_rows, step_of_one_row
+from tacit.plan.sensitivity.steps import LargestStep, of_all_rows, step_of_one_row
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.policy import Policy
@@ -253,6 +253,11 @@ def scores_of(query: Quantiles) -> RankScores:
     return RankScores(query.name, query.shares[0], query.where)
 
 
+def rank_step(query: Quantiles, policy: Policy) -> LargestStep:
+    """Return how far the scores move along a secret edge, of all rows of a person."""
+    return of_all_rows(step_of_one_row(scores_of(query), policy), query.counted, policy)
+
+
 def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: DerivedPlan) -> RankPlan | None:
     """Return the plan that chooses a quantile by its rank, or None where running counts are as good.
 
@@ -262,7 +267,7 @@ def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: Deriv
     (running,) = counts.parts
     if len(query.shares) > 1 or running.is_exact or query.shares[0].denominator > LARGEST_PART:
         return None
-    step = of_all_rows(step_of_one_row(scores_of(query), policy), running.query, policy)
+    step = rank_step(query, policy)
     if step.l1 == 0:
         return None
     choosing = selecting_noise(step, 1, epsilon)

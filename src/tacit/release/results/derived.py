@@ -101,7 +101,8 @@ class RankRecord(NumbersRecord):
 
     def summary(self) -> str:
         off = math.ceil(self.plan.rank_bound())
-        return f"{number_text('value', self.values[0], self.digits_for)} (its rank is off by {off:,} people at most)"
+        value = number_text("value", self.values[0], self.digits_for)
+        return f"{value} (its rank is off by {off:,} {self.plan.query.who} at most)"
 
 
 @draw_record.register

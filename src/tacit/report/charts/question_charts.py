@@ -195,7 +195,8 @@ def _(query: Quantiles, record: Any) -> View:
         title = f"{shown(query.shares[0])} of the {query.who} have at most this {query.name}"
         if "lower" not in record.numbers(LEVEL):  # chosen by its rank
             only = (record.values,) * 3
-            return one_number(query.name, title, *only, error=record.digits_for, text=record.summary())
+            view = one_number(query.name, title, *only, error=record.digits_for, text=record.summary())
+            return replace(view, has_intervals=False, are="Chosen by its rank")
         return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     rows = interval_rows(record.values, lower, upper, label=[shown(share) for share in query.shares])
     return View(lying_points(rows, f"share of {query.who}", ALONE, what=f"{query.name} that they have at most"))
