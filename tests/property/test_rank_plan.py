@@ -175,13 +175,13 @@ def test_a_chosen_quantile_says_how_far_its_rank_may_be_off_and_has_no_interval(
     assert record.frame["rank off by at most"].tolist() == [7]
     assert [end.tolist() for end in record.interval()] == [[17], [90]]
     assert abs(record.values[0] - 53) <= 1
-    assert record.summary().endswith("(its rank is off by 7 people at most)")
+    assert record.summary().endswith("(95%: its rank is off by at most 7 people)")
     assert record.certificate["terms"][1].endswith(
         "of n people at most 0.5 n + 7 have less than this value and at least 0.5 n - 7 have at most this value, with "
         "probability 95%"
     )
     chart = str(record.chart().to_dict())
-    assert "rank is off by 7" in chart
+    assert "off by at most 7 people" in chart
     assert "95% intervals" not in chart
     assert Marginals((("age",),)) == record.plan.base
 

@@ -102,7 +102,7 @@ class RankRecord(NumbersRecord):
     def summary(self) -> str:
         off = math.ceil(self.plan.rank_bound())
         value = number_text("value", self.values[0], self.digits_for)
-        return f"{value} (its rank is off by {off:,} {self.plan.query.who} at most)"
+        return f"{value} (95%: its rank is off by at most {off:,} {self.plan.query.who})"
 
 
 @draw_record.register
