@@ -8,7 +8,7 @@ alone says so and shows no more: a notebook file keeps what it shows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any, Final
 
@@ -79,10 +79,11 @@ def _(held: ReleaseRecord) -> Iterator[Markup]:
     else:
         yield _chart(held.chart())
     for table in shown_tables(held):
-        columns = {name: [row.labels[at] for row in table.rows] for at, name in enumerate(table.labels)}
-        columns |= {name: [" ".join(row.numbers[at]) for row in table.rows] for at, name in enumerate(table.numbers)}
-        notes = Markup().join(map(_line, table.notes))
-        yield _details(f"Table: {len(table.rows):,} lines", _table(columns, table.numbers) + notes)
+        rows = [[*row.labels, *map(" ".join, row.numbers)] for row in table.rows]
+        heads = [*table.labels, *table.numbers]
+        drawn = _table(heads, rows, range(len(table.labels), len(heads)))
+        drawn += Markup().join(map(_line, table.notes))
+        yield _details(f"Table: {len(rows):,} lines", drawn) if len(rows) > 1 else drawn
 
 
 @show.register
@@ -90,10 +91,13 @@ def _(held: PublishedTable) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
     labels, lines = held.labels(), held.published.size
     shows = np.arange(min(lines, ROWS_SHOWN))
-    columns = {name: _cells(column, shows) for name, column in labels.items()}
-    columns["count"] = [f"{count * float(held.method.unit):,.10g}" for count in held.published.ravel()[shows]]
-    columns["estimate"] = [f"{estimate:,.1f}" for estimate in held.estimates.ravel()[shows]]
-    yield _table(columns, ["count", "estimate"]) + _line(_first(lines))
+    columns = [
+        *(_cells(column, shows) for column in labels.values()),
+        [f"{count * float(held.method.unit):,.10g}" for count in held.published.ravel()[shows]],
+        [f"{estimate:,.1f}" for estimate in held.estimates.ravel()[shows]],
+    ]
+    heads = [*labels, "count", "estimate"]
+    yield _table(heads, zip(*columns, strict=True), range(len(labels), len(heads))) + _line(_first(lines))
     yield _details("What it promises", _words(str(held)))
 
 
@@ -116,8 +120,7 @@ def _(held: Policy) -> Iterator[Markup]:
 @show.register
 def _(held: Domain) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
-    kinds = {"attribute": [*held], "values": [_shortened(repr(attribute)) for attribute in held.values()]}
-    yield _table(kinds)
+    yield _table(["attribute", "values"], [(name, _shortened(repr(kind))) for name, kind in held.items()])
 
 
 @show.register
@@ -177,25 +180,26 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:198]}.."
 
 
-def _table(columns: Mapping[str, Sequence[str]], numbers: Sequence[str] = ()) -> Markup:
-    """Return columns of texts as a table; those of numbers stand to the right."""
-    marks = [Markup(' class="number"') if name in numbers else Markup() for name in columns]
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> Markup:
+    """Return a table of texts; the columns at `numbers` stand to the right."""
+    marks = [Markup(' class="number"') if at in numbers else Markup() for at in range(len(heads))]
 
-    def row(kind: str, cells: Iterable[str]) -> Markup:
+    def row(kind: str, cells: Sequence[str]) -> Markup:
         cell = Markup(f"<{kind}{{}}>{{}}</{kind}>")  # noqa: S704 - th or td
         return Markup("<tr>{}</tr>").format(
             Markup().join(cell.format(mark, printable(text)) for mark, text in zip(marks, cells, strict=True))
         )
 
-    body = Markup().join(row("td", cells) for cells in zip(*columns.values(), strict=True))
+    body = Markup().join(row("td", cells) for cells in rows)
     return Markup('<div class="wide"><table><thead>{}</thead><tbody>{}</tbody></table></div>').format(
-        row("th", columns), body
+        row("th", heads), body
     )
 
 
 def _of_rich(table: Table) -> Markup:
     """Return a table for the terminal as one for a notebook, with what stands below it."""
-    columns = {str(column.header): [str(cell) for cell in column.cells] for column in table.columns}
-    numbers = [str(column.header) for column in table.columns if column.justify == "right"]
+    heads = [str(column.header) for column in table.columns]
+    rows = zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True)
+    numbers = [at for at, column in enumerate(table.columns) if column.justify == "right"]
     notes = str(table.caption or "").splitlines()
-    return _table(columns, numbers) + Markup().join(_line(note) for note in notes)
+    return _table(heads, rows, numbers) + Markup().join(_line(note) for note in notes)

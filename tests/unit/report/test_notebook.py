@@ -67,6 +67,15 @@ def test_a_record_has_its_chart_and_its_table_with_intervals() -> None:
     assert all(len(row) == len(cells[0]) > 1 for row in cells)
 
 
+def test_a_column_is_kept_whose_heading_another_has() -> None:
+    domain = tc.Domain({"Sum": tc.Categories(["Sum", "x"]), "x": tc.Categories(["Sum", "x", "y"])})
+    session = tc.Session(
+        tc.Policy(domain, tc.secrets.taking_part()), pd.DataFrame({"Sum": ["x"], "x": ["y"]}), budget=1
+    )
+    rows = [len(row) for row in parsed(session.release(tc.histogram("Sum", "x"), epsilon=1)).iter("tr")]
+    assert rows == [4] * 5  # the longer one down: its name, two values and their sum; and the sums below
+
+
 @pytest.fixture
 def check(tmp_path: Path) -> tc.RowsCheck:
     (tmp_path / "people.csv").write_text("age\n31\n32\n777777\n")
