@@ -226,11 +226,11 @@ class Policy(Held):
         """The rows about which a number or an interval is exact."""
         many, (how, has_items) = self.per_person, self._choice_in_words
         if self.person is None:
-            return "of the rows that the domain keeps, with the values it gives them"
+            return "for the rows that fit the domain, with each cell as the domain reads it"
         if has_items:
-            return f"of what counts of each {self.person}, with the values that the domain gives"
+            return f"for what counts of each {self.person}, with each cell as the domain reads it"
         some = "one that fits" if many == 1 else f"up to {many:,} that fit"
-        return f"of the rows that count (of each {self.person} {some} the domain, {how})"
+        return f"for the rows that count (of each {self.person} {some} the domain, {how})"
 
     @cached_property
     def moved_attributes(self) -> frozenset[str]:

@@ -428,8 +428,9 @@ def test_exact_answers_are_called_exact() -> None:
     record = tc.Session(policy, pd.DataFrame({"a": [1, 0, 1], "b": [1, 1, 1]}), budget=1).release(tc.histogram("b"), 1)
     spec = chart(record).to_dict()
     assert "Exact" in subtitle(spec)
-    assert "3 (exact, of the rows that the domain keeps, with the values it gives them), for b yes" in chart_text(
-        record
+    assert (
+        "3 (exact, for the rows that fit the domain, with each cell as the domain reads it), for b yes"
+        in chart_text(record)
     )
     assert chart_svg(chart(record)).startswith("<svg")
 

@@ -270,7 +270,7 @@ def test_the_promise_comes_first_in_two_sentences_and_then_the_results(page: str
 
 
 def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
-    kept = "of the rows that the domain keeps, with the values it gives them"
+    kept = "for the rows that fit the domain, with each cell as the domain reads it"
     assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")
     assert f"Answers, intervals and what is called exact are {kept}" in page
     assert f"exact, {kept}" not in article(page, "ages")

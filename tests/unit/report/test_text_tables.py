@@ -51,7 +51,7 @@ def test_nothing_is_cut(made: tuple[dict[str, tc.Explanation], dict[str, tc.Rele
             assert f" {header} " in text
         assert f" {said['old'].plan.rmse:,.0f} " in text
         assert " 1.41e+12 " in text
-        assert "exact: of the rows that the domain keeps" in text
+        assert "exact: for the rows that fit the domain" in text
     lower, upper = records["old"].interval()
     assert f"({lower[0]:,.0f} to {upper[0]:,.0f})" in shown(released, width)
 
