@@ -14,6 +14,7 @@ In reading order:
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -110,11 +111,17 @@ class PolicyDraft:
     def job(self, policy: str, rows: str) -> str:
         """Return the text of a draft job beside it; the arguments are paths as the job writes them."""
         lines = ", ".join(str(line.number) for line in self.review) or "none"
+        check = [
+            policy,
+            "--rows",
+            rows,
+            *(word for key, value in self.way.keys.items() for word in (f"--{key}", value)),
+        ]
         todo = [
             f"Review {policy}, lines {lines}: write what is possible, not what happens to occur.",
             *self.questions,
             "Choose what is asked, and how much of the budget each answer gets.",
-            f"`tacit check {policy} --rows {rows}` shows you which rows do not fit; `tacit plan` shows the errors.",
+            f"`tacit check {shlex.join(check)}` shows you which rows do not fit; `tacit plan` shows the errors.",
         ]
         noted = [line for number, item in enumerate(todo, 1) for line in _comment(f"  {number}. {item}")]
         marks = dict.fromkeys(self.found, f"  {REVIEW}")

@@ -295,6 +295,12 @@ def _planned(case: Case, query: Query) -> Fraction:
         rule = "must be an application of the case, since the epsilon is planned"
         fix = nearest(shows[0].application, list(case.applications))
         raise JobError(rule, key="application", given=shows[0].application, fix=fix)
+    if records is not None and not shows:
+        names = ", ".join(records.showing.public)
+        rule = (
+            f"must be a number: no secret of the policy is about {names}, which is shown as it is, whatever the epsilon"
+        )
+        raise JobError(rule, key="epsilon", given=PLANNED, fix="Write a small number, or add a secret to the policy.")
     if len(shows) != 1 or shows[0].application not in case.applications:
         rule = "must be a number, unless one attribute is shown to an application of the case"
         fix = "Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number."

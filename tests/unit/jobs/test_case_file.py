@@ -391,6 +391,9 @@ def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> N
     with pytest.raises(tc.JobError, match=r"true_records\.application must be an application of the case") as refused:
         read_case(written(tmp_path, **run, releases=[release("a", "arrival", "lightning")]))
     assert (refused.value.given, refused.value.fix) == ("lightning", "Did you mean 'lighting'?")
+    policy = {**POLICY, "secrets": {"values": {"leaving": [15]}}}
+    with pytest.raises(tc.JobError, match="must be a number: no secret of the policy is about arrival, which is shown"):
+        read_case(written(tmp_path, **run, policy=policy, releases=[release("a", "arrival", "lighting")]))
     with pytest.raises(tc.JobError, match="leaves nothing for arrival for lighting"):
         read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
 
