@@ -146,9 +146,10 @@ def test_the_expected_error_is_what_is_found_for_people_who_are_spread_evenly():
     for epsilon in (Fraction(1, 50), Fraction(1, 10)):
         for query in (tc.median("v"), tc.quantiles("v", [0.9])):
             plan = choose(query, tc.Policy(domain, tc.secrets.taking_part()), epsilon)
-            wanted = np.quantile(np.arange(1000) // 4, float(query.shares[0]), method="inverted_cdf")
-            drawn = np.array([plan.draw(np.full(250, 4)) for _ in range(800)])
-            assert math.sqrt(np.mean((drawn - wanted) ** 2)) == pytest.approx(plan.rmse, rel=0.15)
+            for each, stated in ((4, plan), (16, plan.stated_for(16 * 250))):
+                wanted = np.quantile(np.arange(each * 250) // each, float(query.shares[0]), method="inverted_cdf")
+                drawn = np.array([plan.draw(np.full(250, each)) for _ in range(800)])
+                assert math.sqrt(np.mean((drawn - wanted) ** 2)) == pytest.approx(stated.rmse, rel=0.15)
 
 
 def test_the_better_way_is_taken_from_public_numbers_alone():

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -160,6 +160,9 @@ class RankPlan(SelectionPlan):
     def plain(self) -> Any:
         """Return the plan of plain differential privacy, with its error stated for as many people."""
         return self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
+
+    def stated_for(self, many: int) -> RankPlan:
+        return replace(self, known_people=many)
 
     # ---- errors
 
