@@ -123,6 +123,7 @@ def html_report(
         plain_form=policy.plain_form,
         learned=learned,
         workbook=workbook,
+        assumed=" or ".join(dict.fromkeys(plan.assumption for plan in _as_planned(records) if plan.assumption)),
         promised=promise_in_words(records),
     )
 
@@ -243,14 +244,24 @@ def _comparison_text(explained: Mapping[str, Explanation]) -> str:
     return f"Expected error under this policy against plain differential privacy ({forms}). {'; '.join(errors)}."
 
 
+def _as_planned(records: Mapping[str, ReleaseRecord]) -> list[Plan]:
+    """Return the plans whose expected errors nothing that was measured has changed."""
+    return [record.plan for record in records.values() if record.done is record.plan]
+
+
 def promise_in_words(records: Mapping[str, ReleaseRecord]) -> str:
     """Say in two sentences what is promised about all that is published together, and what is not."""
     factor = _factor(sum((record.plan.epsilon for record in records.values()), Fraction(0)))
+    policies = [record.plan.policy for record in records.values()]
+    others = []
+    if any(policy.moved_attributes for policy in policies) or not any(policy.absences for policy in policies):
+        others.append("with one of their secret details replaced by another that the policy lets it pass for")
+    if any(policy.absences for policy in policies):
+        others.append("without the person, where taking part is secret")
     return (
         "For every person, and even to a reader who knows the data of everybody else, everything in this report "
-        f"together is at most {factor} times as likely with the person’s true data as with one of their secret details "
-        "replaced by another that the policy lets it pass for. What the policy does not call secret is not protected "
-        "and may be shown exactly"
+        f"together is at most {factor} times as likely with the person’s true data as {', or '.join(others)}. What the "
+        "policy does not call secret is not protected and may be shown exactly"
     )
 
 

@@ -18,7 +18,7 @@ import pytest
 import tacit as tc
 from tacit.policy.describe import Section
 from tacit.report.charts.release_charts import chart, chart_text
-from tacit.report.html import _blocks, html_report
+from tacit.report.html import _blocks, html_report, promise_in_words
 from tacit.report.shown_tables import MOST_ACROSS, ROWS_SHOWN, whole_numbers
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
@@ -267,6 +267,26 @@ def test_the_promise_comes_first_in_two_sentences_and_then_the_results(page: str
     assert places == sorted(places)
     for article in re.findall(r"<article.*?</article>", page, re.DOTALL):
         assert article.index("<svg") < article.index('<dl class="facts">')
+
+
+@pytest.mark.parametrize(
+    ("secrets", "replaced", "left"),
+    [
+        (tc.secrets.everything(), True, False),
+        (tc.secrets.taking_part(), False, True),
+        (tc.secrets.taking_part(where="age >= 65") | tc.secrets.within(5, "age"), True, True),
+    ],
+)
+def test_the_promise_is_about_the_edges_that_there_are(secrets: tc.secrets.Secrets, replaced: bool, left: bool) -> None:
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), secrets)
+    session = tc.Session(policy, pd.DataFrame({"age": [30, 70]}), budget=1)
+    explained = session.explain(tc.mean("age"), 1, show=False)
+    record = session.release(tc.mean("age"), 1)
+    said = promise_in_words({"mean": record})
+    assert ("one of their secret details replaced" in said) == replaced
+    assert ("without the person" in said) == left
+    shown = html_report("means", policy, {"mean": record}, [explained], budget=Fraction(1))
+    assert f"it is that of {record.plan.assumption}, and smaller for more" in shown
 
 
 def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
