@@ -32,6 +32,7 @@ from tacit.report.text import ledger_table, plan_table
 
 ROWS_SHOWN: Final = 20
 PRINT_IT: Final = "A notebook file keeps what it shows. Print it where nobody else reads the file."
+UNSEEN: Final = "Rows that do not fit the policy are left out unseen. Look first: tc.check_rows(policy, rows)"
 _LOOKS: Final = Markup("""
 .tacit { color: inherit; font-size: .95em; line-height: 1.45; max-width: 52em; overflow-wrap: anywhere; }
 .tacit p, .tacit ul { margin: .3em 0; } .tacit ul { padding-left: 1.3em; }
@@ -130,12 +131,14 @@ def _(held: Explanation) -> Iterator[Markup]:
     refused = held.files_refused or held.leakage_refused
     if refused:
         yield _line(f"Would be refused: {refused}")
+    yield _line(UNSEEN)
     yield _details("How it is answered, and why", _words(str(held)))
 
 
 @show.register
 def _(held: Session) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
+    yield _line(UNSEEN)
     yield _details("Policy", Markup().join(show(held.policy)))
 
 

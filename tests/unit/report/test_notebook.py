@@ -62,6 +62,8 @@ def test_a_record_has_its_chart_and_its_table_with_intervals() -> None:
     record = session.release(tc.histogram("ward"), epsilon=0.5)
     page = parsed(record)
     assert len(page.findall(".//svg")) == 1
+    for before in (session, session.explain(tc.count(), epsilon=0.1, show=False)):
+        assert "left out unseen" in before._repr_html_()  # and how to look
     cells = [[cell.text for cell in row] for row in page.iter("tr")]
     assert [row[0] for row in cells] == ["ward", "A", "B", "Sum"][: len(cells)]
     assert all(len(row) == len(cells[0]) > 1 for row in cells)
