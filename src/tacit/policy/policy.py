@@ -78,7 +78,7 @@ class Policy(Held):
         if not isinstance(domain, Domain):
             raise PolicyError(f"must be a Domain, not {kind_of(domain)}", key="domain", fix="Write tc.Domain({...}).")
         if not isinstance(secrets, Secrets):
-            fix = "Write tc.secrets.everything()."
+            fix = "Write tc.secrets.everything(); for pairs of values, tc.secrets.graph(pairs)."
             raise PolicyError(f"must be secrets, not {kind_of(secrets)}", key="secrets", fix=fix)
         presence, name, person, per_person, order, item = as_plain((presence, name, person, per_person, order, item))
         hides_presence = TakingPart() in secrets.families()

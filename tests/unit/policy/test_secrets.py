@@ -166,7 +166,11 @@ def test_what_protects_nothing_sensible_is_refused(make, sentence):
     ("make", "sentence"),
     [
         (lambda: Policy({}, everything()), "domain must be a Domain, not a dict. Write tc.Domain({...})."),
-        (lambda: Policy(DOMAIN, "everything"), "secrets must be secrets, not a text. Write tc.secrets.everything()."),
+        (
+            lambda: Policy(DOMAIN, "everything"),
+            "secrets must be secrets, not a text. "
+            "Write tc.secrets.everything(); for pairs of values, tc.secrets.graph(pairs).",
+        ),
         (
             lambda: Policy(DOMAIN, everything(), presence="hidden"),
             "presence must be public or secret; got 'hidden'. Known: public, secret.",
