@@ -111,7 +111,8 @@ def test_the_predicates_in_the_table_read():
 
 def test_the_job_of_the_readme_runs_with_nothing_but_the_readme(tmp_path):
     text = README.read_text(encoding="utf-8")
-    _, written = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (written,) = [block for block in blocks if not block.startswith(">>>")]
     (job,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
     said: dict[str, object] = {}
