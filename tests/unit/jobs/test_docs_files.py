@@ -111,13 +111,13 @@ def test_the_predicates_in_the_table_read():
 
 def test_the_job_of_the_readme_runs_with_nothing_but_the_readme(tmp_path):
     text = README.read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    (written,) = [block for block in blocks if not block.startswith(">>>")]
     (job,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    before = text[: text.index(job)]
+    _, written = re.findall(r"^```python\n(.*?)^```$", before, re.DOTALL | re.MULTILINE)
     (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
     said: dict[str, object] = {}
     with contextlib.chdir(tmp_path):
-        for example in doctest.DocTestParser().get_examples(text):
+        for example in doctest.DocTestParser().get_examples(before):
             exec(compile(example.source, "README.md", "exec"), said)  # noqa: S102 - our own page
         exec(compile(written, "README.md", "exec"), said)  # noqa: S102 - our own page
     assert inside(tmp_path, "plan", "job.yaml").code == 0
