@@ -321,6 +321,10 @@ def drawn(data: Any, size: int) -> Any:
 
 
 QUERY = tc.histogram("age")
+OF_TWO = tc.Domain({"age": tc.Integers(0, 99), "old": tc.Flag()})
+GROUPS = tc.Session(tc.Policy(OF_TWO, tc.secrets.within(5, "age")), pd.DataFrame({"age": [1], "old": [True]}), 1).split(
+    "old"
+)
 RECORD = SESSION.release(tc.count(), 1)
 # what there is to be mixed up: what users write, what they get, and what Python and its libraries have
 THINGS: dict[str, Any] = {
@@ -541,6 +545,8 @@ def test_every_public_callable_is_tried_with_other_things() -> None:
         (lambda: SESSION.plan(0.5, QUERY), "query"),
         (lambda: SESSION.release(0.5, QUERY), "query"),
         (lambda: SESSION.release("0.5", QUERY), "query"),
+        (lambda: GROUPS[True].plan(0.5, QUERY), "query"),
+        (lambda: tc.explain(0.5, POLICY, QUERY), "query"),
         (lambda: tc.Session(FRAME, POLICY, 1), "policy"),  # type: ignore[arg-type]
         (lambda: tc.Session("policy.yaml", FRAME, 1), "policy"),  # type: ignore[arg-type]
         (lambda: tc.check_rows(FRAME, POLICY), "policy"),  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from typing import Any, Final
 from tacit.amounts import LARGEST_EPSILON, as_epsilon, as_fraction, as_share, shown
 from tacit.errors import BudgetExceeded, PlanError
 from tacit.plan.plans.plan import LEVEL, Plan
+from tacit.plan.question import check_query
 
 SMALLEST_EPSILON: Final = Fraction(1, 10**6)  # of what is solved; an answer without noise costs this
 CLOSE: Final = 0.99  # two numbers with this ratio are close enough
@@ -58,6 +59,12 @@ class Accuracy:
     def __str__(self) -> str:
         words = "expected error" if self.level is None else f"{float(self.level):.4g}% half width"
         return f"{words} {shown(self.error)}"
+
+
+def cost_of(query: Any, epsilon: Any, error: Any, within: Any, level: Any) -> Fraction | Accuracy:
+    """Return what a question may cost, as `cost_or_accuracy` does; what is no question is refused first."""
+    check_query(query)
+    return cost_or_accuracy(epsilon, error, within, level)
 
 
 def cost_or_accuracy(epsilon: Any, error: Any = None, within: Any = None, level: Any = None) -> Fraction | Accuracy:

@@ -16,7 +16,7 @@ from typing import Any
 from tacit.amounts import as_epsilon, rough, shown
 from tacit.drawing import Held, as_html
 from tacit.errors import PlanError, TacitError, safe_cause, sealed
-from tacit.plan.accuracy import Accuracy, cost_or_accuracy, plan_reaching
+from tacit.plan.accuracy import Accuracy, cost_of, plan_reaching
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import PlanningFault, resolve
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
@@ -221,7 +221,7 @@ def explain(
                 raise PlanError("is part of the plan already", key=key, fix="Write explain(plan).")
         return Explanation(query, remaining)
     policy = as_policy(policy, fix="Write explain(query, policy, epsilon): the question first.")
-    cost = cost_or_accuracy(epsilon, error, within, level)
+    cost = cost_of(query, epsilon, error, within, level)
     if isinstance(cost, Accuracy):
         return Explanation(plan_reaching(cost, lambda at: choose(query, policy, at)), remaining)
     return Explanation(choose(query, policy, cost), remaining)

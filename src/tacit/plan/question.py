@@ -229,18 +229,23 @@ class Linear(Query, Responding):
         return []
 
 
+def check_query(query: Any) -> Query:
+    """Return a query, or refuse what is none."""
+    if isinstance(query, Query):
+        return query
+    raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix="For instance tc.histogram('age').")
+
+
 def resolve(query: Any, domain: Domain) -> Query:
     """Return a query that is checked against a domain, or refuse."""
-    if not isinstance(query, Query):
-        fix = "For instance tc.histogram('age')."
-        raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix=fix)
-    if not is_genuine(query):
+    asked = check_query(query)
+    if not is_genuine(asked):
         raise PlanError(
-            f"must be one of tc's own, of plain values and predicates; found {stranger(query)}",
-            key=f"query {getattr(type(query), 'keyword', '')}".rstrip(),
+            f"must be one of tc's own, of plain values and predicates; found {stranger(asked)}",
+            key=f"query {getattr(type(asked), 'keyword', '')}".rstrip(),
             fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
         )
-    return query.resolved(domain)
+    return asked.resolved(domain)
 
 
 # ---- what the modules of questions share ----------------------------------------------------------------------------

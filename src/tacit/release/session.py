@@ -21,11 +21,10 @@ from tacit.drawing import Held
 from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.plan.accuracy import Accuracy, cost_or_accuracy
+from tacit.plan.accuracy import cost_of
 from tacit.plan.choose import Explanation
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
-from tacit.plan.question import resolve
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.budget import NOTHING_PAID, Due, LeakageWatch, Paid, Purse, fixed
@@ -148,7 +147,7 @@ class Session(Held):
         `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
         count be below zero. Both are post-processing and cost nothing. Nothing is charged, no row is opened.
         """
-        cost = self._cost_of(query, epsilon, error, within, level)
+        cost = cost_of(query, epsilon, error, within, level)
         plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
         self._check(plan)
         return plan
@@ -174,7 +173,7 @@ class Session(Held):
         is_shown = show is None or yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon, "error": error, "within": within, "level": level})
         if plan is None:
-            asked = self._cost_of(query, epsilon, error, within, level)
+            asked = cost_of(query, epsilon, error, within, level)
             plan = self._planner.plan(query, asked, self._left)
         cost = plan.cost(self._purse.reached(plan.coin_lines) if plan.coin_lines else {})
         refused = self._purse.refusals([plan])
@@ -205,7 +204,7 @@ class Session(Held):
         given |= {"consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
-            cost = self._cost_of(query, epsilon, error, within, level)
+            cost = cost_of(query, epsilon, error, within, level)
             plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
         (reserved,) = self._reserve([plan])
         return reserved.make()
@@ -235,11 +234,6 @@ class Session(Held):
         if planner.policy != self.policy:
             raise _not_ours(under_another_policy=True)
         self._planner = planner
-
-    def _cost_of(self, query: Any, *cost: Any) -> Fraction | Accuracy:
-        """Return what a question may cost, or how accurate it must be; what is no question is refused first."""
-        resolve(query, self.policy.domain)
-        return cost_or_accuracy(*cost)
 
     def _own(self, given: Any, options: Mapping[str, Any]) -> Plan | None:
         """Return what was given if it is a plan of this session, None if it is a question; refuse any other plan."""

@@ -27,7 +27,7 @@ from tacit.amounts import shown
 from tacit.drawing import Held
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
-from tacit.plan.accuracy import cost_or_accuracy
+from tacit.plan.accuracy import cost_of
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
@@ -147,7 +147,7 @@ class Group(Held):
         nonnegative: bool = False,
     ) -> Plan:
         """Return how a question will be answered about this group, as `Session.plan` does."""
-        cost = cost_or_accuracy(epsilon, error, within, level)
+        cost = cost_of(query, epsilon, error, within, level)
         asked = resolve(query, self._parent.policy.domain).among(self.people)
         options = {"consistent": consistent, "nonnegative": nonnegative}
         plan = self._planner.plan(asked, cost, lambda: self.remaining, **options)
