@@ -2,6 +2,7 @@
 
 Guarantee   A file is made that is not there yet, open to this user alone, and removed if it cannot be finished. No cell
             is part of a refusal.
+Checked by  tests/unit/draft/test_from_what_people_have.py.
 """
 
 from __future__ import annotations
