@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from parameters import replaying
 from tacit.plan.accuracy import Accuracy, plan_reaching
 from tacit.plan.choose import choose
 from tacit.report.text import plan_table
 
+stream = replaying(b"how accurate an answer is, and was "[:32])
 DOMAIN = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag(), "bought": tc.Items(6, at_most=2)})
 POLICY = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.values({"bought": [1], "ill": [True]}))
 PEOPLE = pd.DataFrame({"age": [1, 2, 2, 9], "ill": [True, False, True, False], "bought": [[0], [1, 2], [], [5]]})
