@@ -88,6 +88,10 @@ def test_a_month_of_nights(night: Night) -> None:
     assert unusual == {5: [5, 5, 0], 9: [4, 0], 12: [0, 0, 6], 21: [3, 0]}
     assert night.spent() == Fraction("0.2") * 31
     assert len(list((night.folder / "results").iterdir())) == 31
+    with Ledger(night.folder / "ledger.db", create=False) as ledger:
+        charged = [entry.what for entry in ledger.entries() if entry.kind == "charge"]
+        assert charged[3] == "visits.job.yaml DATE=2024-05-04: count(disease == 'hiv')"
+        assert len(set(charged)) == 31
 
 
 def test_results_of_something_else_are_not_called_done(night: Night) -> None:

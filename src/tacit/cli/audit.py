@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, OnProgress, command, note, progress, show, show_json, show_wrapped, write_chart
+from tacit.cli.screen import (
+    AsJson,
+    OnProgress,
+    SetVariables,
+    command,
+    note,
+    progress,
+    show,
+    show_json,
+    show_wrapped,
+    write_chart,
+)
 from tacit.errors import PlanError, Refused, nearest
 
 if TYPE_CHECKING:
@@ -29,6 +40,7 @@ def audit_exclusion(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FOLDER", help="Also write a page, charts and data here.")
     ] = None,
+    variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what each application and coalition of a case could learn about protected values, on average and at worst.
@@ -38,8 +50,9 @@ def audit_exclusion(
     """
     from tacit.audit.case_audit import HEADINGS, audit_case
     from tacit.jobs.case_file import read_case
+    from tacit.jobs.variables import read_variables
 
-    found = audit_case(read_case(case))
+    found = audit_case(read_case(case, read_variables(variables)))
     written = [] if output is None else _write(found, output)
     if as_json:
         show_json({**found.document(), "files": [str(file) for file in written]})
@@ -167,6 +180,7 @@ def audit_job(
     *,
     samples: Samples = 1_000_000,
     alpha: Alpha = 1e-6,
+    variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> int:
     """Audit each mechanism of a job by itself, and each release as a whole, from rows to record.
@@ -179,8 +193,9 @@ def audit_job(
     from tacit.audit.sampled_audits.subjects import audit_subject, audit_whole, records_subject, subject_of
     from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.job_run import plan_releases
+    from tacit.jobs.variables import read_variables
 
-    found = read_job_or_case(job)
+    found = read_job_or_case(job, read_variables(variables))
     _, plans = plan_releases(found)
     check_power(samples, alpha, max(release.epsilon for release in found.releases))
     seconds = seconds_each(len(found.releases))
@@ -228,6 +243,7 @@ def audit_disclosure(
         float, typer.Option("--jump", help="How many times larger the share must be than among all people.")
     ] = 3.0,
     chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Also draw the chart here.")] = None,
+    variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> None:
     """Show in which groups the answers of a job would disclose a sensitive value, before it is run. Spends nothing.
@@ -237,6 +253,7 @@ def audit_disclosure(
     from tacit.audit.disclosure_audits.disclosures import disclosure
     from tacit.jobs.job_file import read_job
     from tacit.jobs.job_run import check_rows, plan_releases
+    from tacit.jobs.variables import read_variables
 
     if not curator:
         rule = "must be given: this audit opens the rows and shows true counts, for whoever holds them"
@@ -247,7 +264,7 @@ def audit_disclosure(
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
         fix = "Name another."
         raise PlanError("must be a new file in a folder that exists", key="--chart", given=str(chart), fix=fix)
-    found = read_job(job)
+    found = read_job(job, read_variables(variables))
     check_rows(found)
     _, plans = plan_releases(found)
     audited = disclosure(

@@ -100,12 +100,12 @@ def show_plan(
             raise PlanError("must be one file", key="JOB.yaml", given=str(case), fix=f"Or say {LEAKAGE} and a case.")
         from tacit.cli.audit import plan_leakage
 
-        return plan_leakage(case, variables=read_variables(variables or []), as_json=as_json)
+        return plan_leakage(case, variables=read_variables(variables), as_json=as_json)
     from tacit.amounts import shown
     from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.job_run import check_rows, plan_job, refusals, remaining, with_accuracy
 
-    found = read_job_or_case(job, read_variables(variables or []))
+    found = read_job_or_case(job, read_variables(variables))
     if sweep:
         return _show_sweep(found, out, as_json=as_json)
     if given:
@@ -292,7 +292,7 @@ def run_releases(
     from tacit.jobs.job_file import read_job_or_case
     from tacit.jobs.variables import read_variables
 
-    found = _into(out, read_job_or_case(job, read_variables(variables or [])))
+    found = _into(out, read_job_or_case(job, read_variables(variables)))
     if skip_if_done and _said_to_be_done(found, as_json=as_json):
         return
     made = make_releases(found, as_json=as_json)
@@ -391,7 +391,7 @@ def publish_table(
     from tacit.jobs.table_file import read_table_job
     from tacit.jobs.variables import read_variables
 
-    found = read_table_job(job, read_variables(variables or []))
+    found = read_table_job(job, read_variables(variables))
     found = replace(found, job=_into(out, found.job))
     if plan:
         _show_plan(found, as_json=as_json)

@@ -46,7 +46,7 @@ def run_monitors(
     from tacit.jobs.variables import read_variables
     from tacit.report.charts.monitor_charts import read_points
 
-    found = read_monitor_file(config, read_variables(variables or []))
+    found = read_monitor_file(config, read_variables(variables))
     if found.points is not None:
         read_points(found.points)  # what is wrong with it is said before anything is charged
     where = str(follow) if follow is not None else found.batches

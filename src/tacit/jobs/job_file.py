@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from tacit.amounts import AMOUNT, EPSILON_SCHEMA, as_epsilon
-from tacit.errors import Exit, JobError, nearest
+from tacit.errors import Exit, JobError, nearest, printable
 from tacit.jobs.variables import NONE_SET, Variables, replace_variables
 from tacit.ledger.applications import Applications
 from tacit.ledger.input import canonical_json, checked_name
@@ -235,6 +235,7 @@ class Job:
         ),
     ]
     file: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     leakage: Applications | None = None
     beside: Fraction = Fraction(0)  # what else the file asks for costs: a table
     places: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False, compare=False)
@@ -244,6 +245,12 @@ class Job:
     def cost(self) -> Fraction:
         """What all that is asked for costs together."""
         return sum((release.epsilon for release in self.releases), self.beside)
+
+    @property
+    def label(self) -> str:
+        """What a ledger calls the job: its file, and what variables stand for, as in `visits.yaml NIGHT=2026-11-03`."""
+        said = (f"{name}={value}" for name, value in self.variables.items())
+        return printable(" ".join([Path(self.file).name or self.name, *said]))
 
     @property
     def source(self) -> Written:
@@ -311,8 +318,7 @@ def open_job(
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    replace_variables(top, variables)
-    return top
+    return replace(top, source=replace(top.source, variables=replace_variables(top, variables)))
 
 
 def job_below(
@@ -348,6 +354,7 @@ def job_below(
         rows=tuple(rows),
         releases=() if instead else _releases(fields[RELEASES], values, planned),
         file=str(path),
+        variables=top.source.variables,
         places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
         said=canonical_json({key: _said(entry.node) for key, entry in fields.items() if key not in _NOT_ASKED}),
     )

@@ -136,7 +136,11 @@ def remaining(job: Job) -> Fraction:
             left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
             return left if job.budget is None else min(left, job.budget)
     if job.budget is None:
-        fix = "Add `budget: 1.0`, or grant a budget: `tacit ledger grant`."
+        # here, not above: a database takes long to load
+        from tacit.ledger.input import address_of, grant_command
+
+        grant = grant_command(address_of(job.ledger or "ledger.db").name, job.dataset, shown(job.cost or Fraction(1)))
+        fix = f"Add `budget: 1.0`, or grant a budget: {grant}."
         raise JobError("must be given, since the ledger is new", key="budget", file=job.file, fix=fix)
     return job.budget
 
@@ -324,7 +328,7 @@ def run_job(
     check_rows(job)
     session = session_of(job)
     session.adopt(plan.planner)
-    reserved = session.reserve(plan.plans, run=run, job=job.name)
+    reserved = session.reserve(plan.plans, run=run, job=job.label)
     if on_paid is not None:
         on_paid()
     made: dict[str, ReleaseRecord] = {}

@@ -30,14 +30,14 @@ _NUMBERS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _RESOLVER: Final[Any] = yaml.SafeLoader("")
 
 
-def read_variables(given: list[str]) -> dict[str, str]:
+def read_variables(given: list[str] | None) -> dict[str, str]:
     """Return what is set by `NAME=VALUE` texts.
 
     >>> read_variables(["DATE=2024-05-01", "NOTE=a=b"])
     {'DATE': '2024-05-01', 'NOTE': 'a=b'}
     """
     found: dict[str, str] = {}
-    for text in given:
+    for text in given or []:
         name, equals, value = text.partition("=")
         if not equals or not _VARIABLE.fullmatch(f"${{{name}}}"):
             raise JobError("must be NAME=VALUE", key="--set", given=name, fix="For instance --set DATE=2024-05-01.")
@@ -47,9 +47,12 @@ def read_variables(given: list[str]) -> dict[str, str]:
     return found
 
 
-def replace_variables(top: YamlEntry, given: Variables) -> None:
-    """Replace the variables of a file, whose top this is, by those that are given and then by the environment's."""
-    known, used = {**os.environ, **given}, set[str]()
+def replace_variables(top: YamlEntry, given: Variables) -> dict[str, str]:
+    """Replace the variables of a file, whose top this is, by those that are given and then by the environment's.
+
+    Returns what each stands for, but for those of the ledger's address: one may be a password.
+    """
+    known, used, hidden = {**os.environ, **given}, set[str](), set[str]()
 
     def value_of(name: str, entry: YamlEntry) -> str:
         if name not in known:
@@ -58,6 +61,7 @@ def replace_variables(top: YamlEntry, given: Variables) -> None:
         if not known[name].isprintable():
             raise entry.refuse(f"needs the variable {name} as one printable line", fix="Set it anew.")
         used.add(name)
+        hidden.update([name] if entry.path == "ledger" else [])
         return known[name]
 
     for entry in _values(top):
@@ -79,6 +83,7 @@ def replace_variables(top: YamlEntry, given: Variables) -> None:
     if unused := sorted(given.keys() - used):
         fix = nearest(unused[0], sorted(used)) if used else "Write it as ${..} where it belongs."
         raise top.source.refuse(f"uses no variable {unused[0]}, which --set gives", fix=fix)
+    return {name: known[name] for name in sorted(used - hidden)}
 
 
 def _values(top: YamlEntry) -> Iterator[YamlEntry]:

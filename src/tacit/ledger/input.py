@@ -342,9 +342,14 @@ def check_place(address: Address, *, create: bool) -> Address:
         raise _cannot_open(error, name) from None
 
 
+def grant_command(ledger: str, dataset: str, epsilon: str = "1") -> str:
+    """Return the command that grants a budget, as somebody can type it."""
+    return f"`tacit ledger grant {shlex.quote(ledger)} --dataset {shlex.quote(dataset)} --epsilon {epsilon}`"
+
+
 def no_ledger(name: str) -> LedgerError:
     """Return the refusal to look at a ledger that is not there."""
-    fix = f"Check the name, or begin one: `tacit ledger grant {shlex.quote(name)} --dataset NAME --epsilon 4`."
+    fix = f"Check the name, or begin one: {grant_command(name, 'NAME', '4')}."
     return LedgerError("there is no ledger here", file=name, fix=fix, exit_code=Exit.UNREACHABLE)
 
 

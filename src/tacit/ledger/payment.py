@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from shlex import quote
 from typing import Any, TypeVar
 
 from sqlalchemy import select
@@ -25,7 +24,15 @@ from tacit.errors import BudgetExceeded, LedgerError, nearest
 from tacit.ledger.accounts import CAPPED, Receipt, RunningSum, holder_name, known_alike, policy_name
 from tacit.ledger.chain import ACCOUNTS, RUNS, TOTAL
 from tacit.ledger.clauses import Clause, OthersWereFaster
-from tacit.ledger.input import LONGEST_NAME, Amount, checked_note, checked_policy, exact_epsilon, look_alike
+from tacit.ledger.input import (
+    LONGEST_NAME,
+    Amount,
+    checked_note,
+    checked_policy,
+    exact_epsilon,
+    grant_command,
+    look_alike,
+)
 from tacit.ledger.page import Book, Page
 from tacit.policy.policy import Policy
 
@@ -58,7 +65,7 @@ class LedgerRules:
             key="epsilon",
             given=shown(given) if isinstance(given, Fraction) else given,
             file=self._file,
-            fix=f"Nothing was charged. Ask for less, or grant more: {self._grant_command(dataset)}.",
+            fix=f"Nothing was charged. Ask for less, or grant more: {grant_command(self._file, dataset)}.",
         )
 
     def check_policy(
@@ -108,7 +115,7 @@ class LedgerRules:
         totals = select(ACCOUNTS.c.dataset).where(ACCOUNTS.c.analyst == TOTAL).order_by(ACCOUNTS.c.dataset)
         known = page.db.execute(totals).scalars()
         names = [name for name in known if isinstance(name, str) and len(name) <= LONGEST_NAME]
-        command = self._grant_command(dataset)
+        command = grant_command(self._file, dataset)
         if same := look_alike(dataset, names):
             fix = f"Did you mean {same!r}? A name has one spelling."
         else:
@@ -129,9 +136,6 @@ class LedgerRules:
                 rule = f"looks like {other!r}, which is in this ledger, and would be an account of its own"
                 fix = f"Nothing was written. Write {other!r} if you mean it, or choose a name that nobody mistakes."
                 raise LedgerError(rule, key=key, given=name, file=self._file, fix=fix)
-
-    def _grant_command(self, dataset: str) -> str:
-        return f"`tacit ledger grant {quote(self._file)} --dataset {quote(dataset)} --epsilon 1`"
 
 
 class Payment:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -43,13 +43,14 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @dataclass(frozen=True)
 class YamlSource:
-    """The text of a YAML file, its file's name in messages, its class of refusals, and its folder."""
+    """The text of a YAML file, its file's name in messages, its class of refusals, its folder, and its variables."""
 
     text: str
     file: str
     whole: str = "the policy"
     refusal: type[Refused] = PolicyError
     folder: Path = Path()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(

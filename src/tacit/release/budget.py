@@ -341,7 +341,8 @@ class Purse:
         if self.ledger is None:
             return [None] * len(due)
         whom: dict[str, Any] = {"dataset": self._dataset, "analyst": self._analyst}
-        listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
+        whose = f"{job}: " if job else ""
+        listed = [(cost, f"{whose}{one.what}") for cost, one in zip(costs, due, strict=True) if cost]
         made = iter(self.ledger.reserve(**whom, charges=listed, policy=self._policy, clauses=clauses, run=run, job=job))
         found: list[Receipt | None] = []
         for cost, one in zip(costs, due, strict=True):

@@ -50,7 +50,7 @@ def publish_table(asked: TableJob) -> PublishedTable:
 
     def fill(folder: Path, run: str, pay: Callable[[], None]) -> None:
         session = session_of(job)
-        made["table"] = paid_table(session, asked.plan, run=run, job=job.name, on_paid=pay)
+        made["table"] = paid_table(session, asked.plan, run=run, job=job.label, on_paid=pay)
         _write_files(made["table"], folder, job)
 
     written(job, fill, made)

@@ -313,8 +313,9 @@ def test_a_plan_starts_from_what_the_ledger_has_left(folder: Path) -> None:
 
 
 def test_a_new_ledger_needs_a_budget(folder: Path) -> None:
-    with pytest.raises(JobError, match="must be given, since the ledger is new"):
+    with pytest.raises(JobError, match="must be given, since the ledger is new") as refused:
         plan_job(read_job(job_with(folder, budget=None)))
+    assert f"`tacit ledger grant {folder / 'ledger.db'} --dataset people --epsilon 0.6`" in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["sqlite:///{}/new.db", "{}/new.db"])

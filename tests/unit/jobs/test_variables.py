@@ -42,6 +42,12 @@ def test_a_variable_is_a_part_of_a_value_and_the_policy_has_none(tmp_path: Path)
     assert "${A}" in found.policy.to_yaml()
 
 
+def test_a_ledger_is_told_the_file_and_its_variables_but_for_those_of_its_address(tmp_path: Path) -> None:
+    address = "ledger: postgresql://tacit:${LOGIN}@${HOST}/ledgers\n"
+    found = read(tmp_path, JOB + address, **SET, LOGIN="word", HOST="db")
+    assert found.label == "job.yaml BUDGET=4 DATE=2024-05-01 M=2 PARTS=3 WARD=south"
+
+
 DAY = {name: SET[name] for name in ("DATE", "WARD")}
 
 
