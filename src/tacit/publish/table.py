@@ -26,26 +26,26 @@ TWO_VALUES: Final = (
     "there are two sensitive values: whoever knows that somebody cannot have one of them knows that they have the other"
 )
 LEFT_OUT: Final = (
-    "rows with an empty public column, or whose sensitive value is not listed, are left out: whoever knows how many "
-    "people a group has sees how many of them are"
+    "rows with an empty public column or an unlisted sensitive value are left out; somebody who knows how many people "
+    "a group really has can see how many were left out"
 )
 NOBODY: Final = "no row had a listed value in every column: check the spelling of `values`"
 CORRELATED: Final = (
-    "of people whose values depend on each other (a family, a person's several rows) only one record belongs in the "
-    "table: others would tell about it"
+    "if the values of several records depend on each other (a family, several rows of one person), the table may hold "
+    "only one of them: the others would tell about it"
 )
 AGAIN: Final = "again"  # key of certificates: the table was made although others may tell about the same columns
 TOLD_AGAIN: Final = (
-    "it was asked for although other tables about {names} of the same rows may be published: for groups that are in "
-    "both, no (lambda, delta) criterion is promised any more, neither by this table nor by those"
+    "other tables about {names} of the same rows may be published, and this one was made all the same: for groups that "
+    "are in both, no (lambda, delta) criterion is promised any more, neither by this table nor by the others"
 )
 PROMISE: Final = (
     "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
     "whatever is known about other records"
 )
 ONE_OF_EACH: Final = (
-    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the "
-    "set as a whole, also if the values of all its members change at once; records without {sets} are left out"
+    "of all records with the same {sets}, one was picked at random, each with the same chance: epsilon holds for all "
+    "of them together, also if all their values change at once; records without {sets} are left out"
 )
 UNLISTED: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 GIVEN_ONCE: Final = "each record was given once, as whoever appended rows says"
@@ -207,7 +207,7 @@ class PublishedTable(Held):
                 f"epsilon {float(self.epsilon):.6g}",
                 *(f"  {line}" for line in (*self.undone, *self.method.words(), *self.merges.words())),
                 f"  expected error (root mean square) of the count of one value among all people: "
-                f"{self.expected_error:.4g} if all values were equally frequent; with what is published, "
+                f"{self.expected_error:.4g} if all values are equally frequent; as estimated from this table, "
                 f"{_between(self.estimated_errors)}",
                 *(f"  not prevented: {line}" for line in self.method.leaves_open),
                 *(f"  note: {line}" for line in self.warnings),

@@ -336,10 +336,17 @@ def test_published_tables_are_measured_by_their_records(tmp_path: Path) -> None:
     table = tc.publish.perturbed(rows, **asked)
     found = tc.audit.syntactic(table, public="ward", sensitive="ill")
     assert found.k == 1  # line by line it would be 2
-    assert found.document() == tc.audit.syntactic(table.rows, public="ward", sensitive="ill").document()
+    listed = tc.audit.syntactic(table.rows, public="ward", sensitive="ill")
+    assert {**found.document(), "private": PRIVATE} == listed.document()
     table.frame.to_csv(tmp_path / "table.csv", index=False)
     again = tc.audit.syntactic(tmp_path / "table.csv", public="ward", sensitive="ill", weight="count")
-    assert again.document() == found.document()
+    assert again.document() == {**found.document(), "private": PRIVATE}
+    assert "says no more than the table" in str(found)
+    assert repr(found) == "Yardsticks(of a published table)"
+    assert "k-anonymity" in found._repr_html_()
+    assert "k-anonymity" not in again._repr_html_()  # nobody knows whose lines a file has
+    with pytest.raises(tc.DataRefused, match=r"column 'Ward' must be a column of the rows\. Did you mean 'ward'"):
+        tc.audit.syntactic(table, public="Ward", sensitive="ill")
     masked = tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked")
     with pytest.raises(tc.PlanError, match="frame must have counts of records: masked counts"):
         tc.audit.syntactic(masked, public="ward", sensitive="ill")

@@ -45,7 +45,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -70,9 +70,19 @@ from tacit.publish.table import COUNT, PublishedTable
 from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import PrivateCounts, counts_of_columns
 
+OF_PUBLISHED: Final = (
+    "Measured on what a published table shows, so this says no more than the table. It is about published records, "
+    "which differ from the true ones."
+)
+
 
 class _Measures(Held, ABC):
-    """The worst of each yardstick over the lines of `frame`."""
+    """The worst of each yardstick over the lines of `frame`; `private` is empty where they are of a published table."""
+
+    private: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'for the curator only' if self.private else 'of a published table'})"
 
     @property
     @abstractmethod
@@ -138,7 +148,7 @@ class Yardsticks(_Measures):
     rho1: float
     ordered: bool = True
     left_out: int = 0
-    private: str = field(default=PRIVATE, init=False)
+    private: str = PRIVATE
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -182,9 +192,6 @@ class Yardsticks(_Measures):
             "rho1_rho2": {"rho1": self.rho1, "rho2": self.rho2},
         }
 
-    def __repr__(self) -> str:
-        return "Yardsticks(for the curator only)"
-
     def words(self) -> list[str]:
         """Return the yardsticks as lines of a report."""
         c = "no c" if self.recursive is None else f"every c above {self.recursive:.4g}"
@@ -203,7 +210,7 @@ class Yardsticks(_Measures):
 
     def __str__(self) -> str:
         left_out = [in_words(self.left_out)] if self.left_out else []
-        return "\n".join([self.private, "", *self.words(), *left_out])
+        return "\n".join([self.private or OF_PUBLISHED, "", *self.words(), *left_out])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,7 +223,7 @@ class SeveralYardsticks(_Measures):
 
     each: Mapping[str, Yardsticks]
     together: Yardsticks
-    private: str = field(default=PRIVATE, init=False)
+    private: str = PRIVATE
 
     @property
     def left_out(self) -> int:
@@ -235,11 +242,8 @@ class SeveralYardsticks(_Measures):
         each = {name: one.document() for name, one in self.each.items()}
         return {"private": self.private, "each": each, "together": self.together.document()}
 
-    def __repr__(self) -> str:
-        return "SeveralYardsticks(for the curator only)"
-
     def __str__(self) -> str:
-        lines = [self.private]
+        lines = [self.private or OF_PUBLISHED]
         for one in (*self.each.values(), self.together):
             lines += ["", *one.words()]
         return "\n".join([*lines, *([in_words(self.left_out)] if self.left_out else [])])
@@ -283,8 +287,9 @@ def syntactic(
         raise PlanError("must lie between 0 and 1", key="rho1", given=str(rho1), fix="For instance 0.1.")
     wanted, orders = _levels(known, taxonomy, levels), _orders(targets, order)
     full = (*known, *targets)
+    private = PRIVATE
     if isinstance(frame, PublishedTable):
-        frame, weight = _by_counts(frame, weight)
+        private, (frame, weight) = "", _by_counts(frame, weight)
     counts = counts_of_columns(frame, [full], weight)
     if not counts.people:
         raise DataRefused(
@@ -299,13 +304,12 @@ def syntactic(
         places = _places(name, values[name], listed)
         table, values[name] = _placed(table, full.index(name), places, len(listed)), listed
     counted = PrivateCounts(values, counts.people, {full: table}, counts.left_out)
-    each = {
-        name: Yardsticks(_alone(counted, known, name), l, float(rho1), left_out=counts.left_out) for name in targets
-    }
+    about: dict[str, Any] = {"l": l, "rho1": float(rho1), "left_out": counts.left_out, "private": private}
+    each = {name: Yardsticks(_alone(counted, known, name), **about) for name in targets}
     if len(each) == 1:
         return each[targets[0]]
-    together = Yardsticks(_together(counted, known, targets), l, float(rho1), ordered=False, left_out=counts.left_out)
-    return SeveralYardsticks(each, together)
+    together = Yardsticks(_together(counted, known, targets), **about, ordered=False)
+    return SeveralYardsticks(each, together, private)
 
 
 def _by_counts(table: PublishedTable, weight: Any) -> tuple[Any, str]:

@@ -185,14 +185,15 @@ def not_prevented(asked: Criterion) -> list[str]:
     """Return what a table that keeps a criterion does not prevent."""
     lam = shown(asked.lam)
     return [
-        "who knows a good estimate of a group's frequencies from elsewhere needs no table: often the rate among all "
-        f"people is within {lam} of a group's own",
-        "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
-        "the group, are wrong less often than is promised for the published estimate and its multiples; so are those "
-        "that are rounded to whole numbers, in groups of a few people",
-        "a second table, or counts and histograms, about the same people: averaged, they are more accurate than each "
-        "of them. A session refuses a second table of its data set, as long as its ledger is kept, or without one as "
-        "long as the session lives; counts and histograms it does not refuse, and of tables of plain rows nobody knows",
+        "a good estimate of a group's frequencies may come from elsewhere, without this table: often the rate among "
+        f"all people is within {lam} of a group's own",
+        "better estimates are wrong less often than is promised for the published estimate and its multiples: those "
+        "that lean towards other groups (empirical Bayes), that are cut off at 0 and at the size of the group, or, in "
+        "groups of a few people, that are rounded to whole numbers",
+        "a second table, or counts and histograms, about the same people can be averaged with this one, and the mean "
+        "is more accurate than each. A session refuses a second table of its data set as long as its ledger is kept "
+        "(without a ledger, as long as the session lives). It does not refuse counts and histograms, and it knows "
+        "nothing of tables that were made without a session",
         "nothing is promised about aggregates of several groups: learning these is what the table is for",
         "nothing is promised about several values of a column together, such as ten of thirty: what is added up is "
         "known better than each of them. Whoever needs such a set hidden makes it one value",

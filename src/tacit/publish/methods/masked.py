@@ -357,10 +357,10 @@ class Masked(PromisingMethod):
     @property
     def leaves_open(self) -> list[str]:
         several = [
-            "how far the counts of a group are apart tells whether one value outweighs all others together, of which "
-            "each has a few records only",
-            "who knows how some values of a group relate to each other, for instance that they are equally frequent, "
-            "may average their counts, and what is left of the group is then known better as well",
+            "the distances between the counts of a group show whether one value has more records than all others "
+            "together, if each of the others has only a few",
+            "somebody who knows how some values of a group relate to each other, for instance that they are equally "
+            "frequent, can average their counts, and then knows the rest of the group better as well",
         ]
         return [*not_prevented(self.criterion), *(several if self.channel.values > 2 else [])]
 

@@ -236,8 +236,8 @@ class MaskedColumns(Masked):
         return [
             *super().leaves_open,
             "how the sensitive columns depend on each other in a group (odds ratios) is shown with the noise that "
-            "keeps epsilon, and no mask; who knows the counts of one sensitive column of a group may find those of "
-            "another by that and by the total, which is not the size of the group",
+            "keeps epsilon and without a mask; somebody who knows the counts of one sensitive column of a group may "
+            "find those of another from this and from the total, which is not the size of the group",
         ]
 
     def words(self) -> list[str]:

@@ -172,10 +172,10 @@ def _engine(source: Any, names: Sequence[str]) -> Engine:
     found, readings = closed(engine.names, unlisted), closed(engine.schema, unlisted)
     for name in names:
         alike = [other for other in found if other.casefold() == name.casefold()]
-        if not alike:
+        if name not in alike and len(alike) < 2:
             fix = "Check the name in the header of the file." if engine.is_file else nearest(name, list(found))
             raise DataRefused("must be a column of the rows", column=name, fix=fix)
-        if alike != [name]:  # some engines would read the other one
+        if len(alike) > 1:  # some engines would read the other one
             rule = "must be a column of the rows, once, and no other may differ from it in case only"
             raise DataRefused(rule, column=name, fix="Check its name.")
         if readings[name].reading in ("list", "other"):
