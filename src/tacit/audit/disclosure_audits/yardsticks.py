@@ -45,7 +45,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -148,7 +148,7 @@ class Yardsticks(_Measures):
     rho1: float
     ordered: bool = True
     left_out: int = 0
-    private: str = PRIVATE
+    private: str = field(default=PRIVATE, kw_only=True)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -223,7 +223,7 @@ class SeveralYardsticks(_Measures):
 
     each: Mapping[str, Yardsticks]
     together: Yardsticks
-    private: str = PRIVATE
+    private: str = field(default=PRIVATE, kw_only=True)
 
     @property
     def left_out(self) -> int:
@@ -309,7 +309,7 @@ def syntactic(
     if len(each) == 1:
         return each[targets[0]]
     together = Yardsticks(_together(counted, known, targets), **about, ordered=False)
-    return SeveralYardsticks(each, together, private)
+    return SeveralYardsticks(each, together, private=private)
 
 
 def _by_counts(table: PublishedTable, weight: Any) -> tuple[Any, str]:
