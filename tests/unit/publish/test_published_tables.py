@@ -154,7 +154,7 @@ def test_what_a_reader_must_know() -> None:
     assert "there are two sensitive values" in str(two)
     three = tc.publish.perturbed(PEOPLE, **ASKED)
     assert "two sensitive values" not in str(three)
-    assert "whose sensitive value is not listed, are left out" in str(three)
+    assert "an unlisted sensitive value are left out" in str(three)
     assert "check the spelling" not in str(three)
     assert "no row had a listed value" in str(tc.publish.perturbed(PEOPLE, **{**ASKED, "values": ["Flu", "Hiv"]}))
 
