@@ -24,6 +24,7 @@ import numpy as np
 from tacit.audit.exclusion_results import (
     Cancellation,
     Freedom,
+    LeakBounds,
     LeakReport,
     LeakRow,
     WorstOutcome,
@@ -33,6 +34,7 @@ from tacit.audit.exclusion_results import (
 from tacit.audit.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.given import listed
+from tacit.dependence.nearby import between
 from tacit.dependence.suppression import Suppression, checked_epsilon, checked_seen, outcomes, suppression
 from tacit.drawing import Held
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
@@ -167,6 +169,21 @@ class Exclusion(Held):
             _share(float(odds[at])),
             1.0 if odds[at] == prior else _exp(float(odds[at]) - prior),
         )
+
+    @sealed
+    def between(self, attribute: str, seen: Any = None, *, questions: Any = None) -> LeakBounds:
+        """Return between which numbers that lies which everything seen tells about one attribute, however much it is.
+
+        Where all outcomes fit into a table it is what `mutual_information`, `worst` and `freedom` say.
+        """
+        found = between(self.release, attribute, self._seen(seen), questions=questions)
+        ends = found.least, found.most
+        information, odds, freedom = zip(
+            *((end.information(), float(end.log_odds().max()), end.freedom()[0]) for end in ends), strict=True
+        )
+        prior, entropy = _share(self.release.log_odds(attribute)), _entropy(self.dependence.marginal(attribute))
+        posterior = _share(odds[0]), _share(odds[1])
+        return LeakBounds(attribute, found.around, information, entropy, posterior, prior, freedom)
 
     @sealed
     def freedom(self, attribute: str | None = None, seen: Any = None, *, questions: Any = None) -> Freedom:

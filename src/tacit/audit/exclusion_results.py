@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tacit.dependence.nearby import Around
 from tacit.dependence.suppression import NOTHING, SOME_VALUE, Suppression, questions_of
 from tacit.drawing import Held
 from tacit.errors import PlanError, word_or_kind
@@ -41,6 +42,48 @@ class WorstOutcome(Held):
             f"{self.attribute} is sensitive with probability {self.posterior:.4g} instead of {self.prior:.4g} "
             f"(odds times {self.factor:.4g}) after {in_words(self.outcome)}, which has probability {self.chance:.4g}"
         )
+
+
+@dataclass(frozen=True, repr=False)
+class LeakBounds(Held):
+    """What everything seen tells about an attribute: the least and the largest that it can be, equal if it is exact.
+
+    `information` in nats, of `entropy` in all; `posterior` is how sure the surest outcome makes that the attribute is
+    sensitive, `prior` how likely that was before; `freedom` is the smallest epsilon of freedom from exclusion attacks.
+    """
+
+    attribute: str
+    around: Around
+    information: tuple[float, float]
+    entropy: float
+    posterior: tuple[float, float]
+    prior: float
+    freedom: tuple[float, float]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all outcomes were gone through."""
+        return not self.around.border
+
+    def __str__(self) -> str:
+        told, sure, free = (_range(*ends) for ends in (self.information, self.posterior, self.freedom))
+        found = (
+            f"{self.attribute}: what is seen tells {told} of {self.entropy:.4g} nats; at worst it is sensitive with "
+            f"probability {sure} instead of {self.prior:.4g}; free from exclusion attacks at epsilon {free}"
+        )
+        if self.is_exact:
+            return found
+        border = self.around.border
+        listed = ", ".join(border[:6]) + (f" and {len(border) - 6} more" if len(border) > 6 else "")
+        return (
+            f"{found}. These are bounds: the smaller numbers leave out what is seen beyond {listed}, and the larger "
+            "ones take these for known"
+        )
+
+
+def _range(least: float, most: float) -> str:
+    low, high = f"{least:.4g}", f"{most:.4g}"
+    return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -26,10 +26,12 @@ from tacit.dependence.given import (
     as_distribution,
     cells_of,
     checked_names,
+    checked_values,
     counted_rows,
     every_cell,
     read_network,
 )
+from tacit.dependence.unrolled import base_of, unrolled
 from tacit.drawing import Held
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
@@ -115,6 +117,58 @@ class Dependence(Held):
         network = read_network(tables, values)
         return cls(network.names, network.values, network.factors, network.probabilities, network.parents, False)
 
+    @classmethod
+    @sealed
+    def over(
+        cls,
+        tables: Any,
+        *,
+        days: Any = None,
+        people: Any = None,
+        first: Any = None,
+        shared: Any = (),
+        values: Any = None,
+    ) -> Dependence:
+        """Return the network of the days of a person, of the people of a household or team, or of both.
+
+        `tables` has the conditional tables of one day of one person, as for `from_network`. A parent `arrival@before`
+        is the attribute on the day before; what looks back has another table for the `first` day. What is `shared` is
+        the same for all people. Days are counted from 1, or labelled; the attributes are then named `arrival@3`,
+        `arrival@ana` or `arrival@ana@3`, and what is shared `home` or `home@3`.
+
+        >>> week = Dependence.over(
+        ...     {"arrival": {"given": ["arrival@before"], "table": {
+        ...         "late": {"late": 0.8, "early": 0.2}, "early": {"late": 0.1, "early": 0.9}}}},
+        ...     first={"arrival": {"late": 0.5, "early": 0.5}},
+        ...     days=7,
+        ... )
+        >>> week.names[:2], week.marginal("arrival@7").round(4).tolist()
+        (('arrival@1', 'arrival@2'), [0.3529, 0.6471])
+        """
+        network = unrolled(tables, days=days, people=people, first=first, shared=shared)
+        known = checked_values(values, list(tables))
+        own = {name: known[base_of(name)] for name in network if base_of(name) in known}
+        found = cls.from_network(network, values=own)
+        eliminated(found.factors, [])  # refuses what could not be summed over all days and people
+        return found
+
+    @sealed
+    def each(self, given: Any) -> Any:
+        """Return the names of an attribute for every day and person, or a mapping by them of what is said of each.
+
+        >>> team = Dependence.over({"arrival": {"late": 0.2, "early": 0.8}}, people=["ana", "bob"])
+        >>> team.each("arrival"), team.each({"arrival": 0.5})
+        (('arrival@ana', 'arrival@bob'), {'arrival@ana': 0.5, 'arrival@bob': 0.5})
+        """
+        if isinstance(given, Mapping):
+            return {full: said for name, said in given.items() for full in self.each(name)}
+        found = tuple(name for name in self.names if base_of(name) == given)
+        if not found:
+            bases = list(dict.fromkeys(map(base_of, self.names)))
+            fix = nearest(given, bases, most=20) if isinstance(given, str) else "Name an attribute."
+            raise PlanError("must be an attribute of the dependence", key="each", given=word_or_kind(given), fix=fix)
+        return found
+
     # ---- its contents -----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -172,6 +226,18 @@ class Dependence(Held):
             at = next(row for row, factor in enumerate(factors) if place in factor.variables)
             factors[at] = factors[at].weighed(place, logs)
         return eliminated(factors, keep)
+
+    def meets(self, names: Iterable[str]) -> dict[str, set[str]]:
+        """Return which attributes share a table, of those that some attributes depend on, and of these themselves.
+
+        Attributes that no path connects are independent, also given all others that cut every path between them.
+        """
+        found: dict[str, set[str]] = {}
+        for row in self._relevant({self.place(name) for name in names}):
+            together = {self.names[place] for place in self.factors[row].variables}
+            for name in together:
+                found.setdefault(name, set()).update(together - {name})
+        return found
 
     @sealed
     def total_variation(self, other: Dependence, *names: str) -> float:

@@ -11,8 +11,8 @@ the same result, but a bad order may need tables that are too large.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -165,29 +165,37 @@ def _log_sums(groups: Ints, logs: Floats, count: int) -> tuple[Ints, Floats]:
 
 def eliminated(factors: Sequence[Factor], keep: Sequence[int]) -> Factor:
     """Return the product of the tables, with all variables summed out but those to keep, in this order."""
-    keep_set = set(keep)
-    waiting = list(factors)
-    while True:
-        met = Counter(variable for factor in waiting for variable in factor.variables)
-        waiting = [_without_own(factor, met, keep_set) for factor in waiting]
-        left = {variable for factor in waiting for variable in factor.variables} - keep_set
-        if not left:
-            return _product(waiting).summed(list(keep))
-        variable = min(sorted(left), key=lambda one: _cost(one, waiting))
-        together = [factor for factor in waiting if variable in factor.variables]
-        product = _product(together)
-        waiting = [factor for factor in waiting if variable not in factor.variables]
-        waiting.append(product.summed([one for one in product.variables if one != variable]))
+    kept = set(keep)
+    tables = dict(enumerate(factors))
+    having: dict[int, set[int]] = {}  # the tables that each variable is in
+    for at, factor in tables.items():
+        for variable in factor.variables:
+            having.setdefault(variable, set()).add(at)
+    for at, factor in tables.items():
+        tables[at] = factor.summed([one for one in factor.variables if one in kept or len(having[one]) > 1])
+    costs = {one: _cost([tables[at] for at in own]) for one, own in having.items() if one not in kept}
+    costs = {one: cost for one, cost in costs.items() if len(having[one]) > 1}
+    for number in itertools.count(len(tables)):
+        if not costs:
+            break
+        variable = min(costs, key=lambda one: (costs[one], one))
+        met = having[variable]
+        product = _product([tables.pop(at) for at in sorted(met)])
+        # what is in none of the other tables is summed out at once
+        rest = [one for one in product.variables if one in kept or not having[one] <= met]
+        for one in set(product.variables) - set(rest):
+            del costs[one]
+        tables[number] = product.summed(rest)
+        for one in rest:
+            having[one] = having[one] - met | {number}
+        for one in rest:
+            if one not in kept:
+                costs[one] = _cost([tables[at] for at in having[one]])
+    return _product(list(tables.values())).summed(list(keep))
 
 
-def _without_own(factor: Factor, met: Counter[int], keep_set: set[int]) -> Factor:
-    keep = [variable for variable in factor.variables if variable in keep_set or met[variable] > 1]
-    return factor if len(keep) == len(factor.variables) else factor.summed(keep)
-
-
-def _cost(variable: int, factors: Sequence[Factor]) -> float:
-    """Return a bound on the logarithm of how many cells the product of the tables with this variable has."""
-    together = [factor for factor in factors if variable in factor.variables]
+def _cost(together: Sequence[Factor]) -> float:
+    """Return a bound on the logarithm of how many cells the product of some tables has."""
     sides = {one: size for factor in together for one, size in zip(factor.variables, factor.sizes, strict=True)}
     return min(
         sum(math.log(size) for size in sides.values()), sum(math.log(max(factor.cells, 1)) for factor in together)

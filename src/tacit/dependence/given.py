@@ -314,8 +314,8 @@ def read_network(tables: Any, values: Any) -> GivenNetwork:
     if not isinstance(tables, Mapping):
         raise PolicyError(f"must be a mapping, not {kind_of(tables)}", key="tables", fix="Give a table for each name.")
     names = checked_names(tables, key="tables")
-    tables = {name: _as_mapping(table) for name, table in tables.items()}
-    parents = {name: _parents(name, table, names) for name, table in tables.items()}
+    tables = {name: as_mapping(table) for name, table in tables.items()}
+    parents = {name: parents_of(name, table, names) for name, table in tables.items()}
     _refuse_cycles(parents)
     cases = {name: dict(_cases(name, table, len(parents[name]))) for name, table in tables.items()}
     declared = checked_values(values, names)
@@ -337,7 +337,8 @@ def read_network(tables: Any, values: Any) -> GivenNetwork:
     )
 
 
-def _as_mapping(table: Any) -> Any:
+def as_mapping(table: Any) -> Any:
+    """Return a table in its usual form, if it was given as a pair of parents and table."""
     if isinstance(table, tuple | list) and len(table) == 2:
         return {"given": table[0], "table": table[1]}
     return table
@@ -351,7 +352,8 @@ def _has_parents(table: Any) -> bool:
     )
 
 
-def _parents(name: str, table: Any, names: Sequence[str]) -> tuple[str, ...]:
+def parents_of(name: str, table: Any, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parents in the order of a table's cases, or refuse one that is not among the names."""
     if not isinstance(table, Mapping):
         raise PolicyError(f"must be a mapping, not {kind_of(table)}", key=name, fix=_FIX)
     if not _has_parents(table):
