@@ -132,3 +132,10 @@ def test_a_session_and_the_check_read_what_was_declared(tmp_path):
     assert "`--decimal ,`" in said
     assert "30 dates in another form" in said
     assert "`--format DD.MM.YYYY`" in said
+    path.write_text("cost,day\n1,3.1.2024\n2,03.05.2024\n", encoding="utf-8")
+    said = str(check_rows(policy, path))
+    assert "1 dates in another form, 1 dates in another form, with a day or month of one digit" in said
+    assert "tc.Written(rows, format='D.M.YYYY')" in said
+    said = str(check_rows(policy, tc.Written(path, format="DD.MM.YYYY")))
+    assert "do not fit DD.MM.YYYY, which was given; D and M may have one digit or two" in said
+    assert "--format" not in said

@@ -194,7 +194,7 @@ def test_the_command_shows_counts_to_the_holder_and_writes_nothing(clinic_with_o
     assert (said.code, said.err) == (0, "")
     words = " ".join(said.out.split())
     assert words.startswith(PRIVATE)
-    assert "300 rows; the domain keeps 200 and drops 100." in words
+    assert "300 rows; the domain keeps 200 and drops 100 (33.3%)." in words
     assert "Most are dropped by disease: 100." in words
     assert "100 would match a category in other case or without spaces around" in words
     document = inside(folder, "check", "clinic.policy.yaml", "--rows", "clinic.csv", "--json").document
@@ -225,7 +225,9 @@ def test_sentences_count_rows_and_people_as_the_domain_keeps_them() -> None:
     policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 9)}), tc.secrets.everything(), person="who")
     rows = pd.DataFrame({"who": ["a", "a", "a", "b", "c"], "x": [1, 2, 99, 3, 99]})
     said = str(tc.check_rows(policy, rows))
-    assert "5 rows; the domain keeps 3 and drops 2.\nOf those that it keeps, releases read 2, of 2 people." in said
+    assert (
+        "5 rows; the domain keeps 3 and drops 2 (40.0%).\nOf those that it keeps, releases read 2, of 2 people." in said
+    )
     assert "who: 3 different values, 1 of them in several rows; 1 row is left out, because only 1 row of" in said
     twice = str(tc.check_rows(policy, pd.concat([rows] * 3), per_person=2))
     assert "5 rows are left out, because only 2 rows of each person are" in twice

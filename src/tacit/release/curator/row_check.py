@@ -12,6 +12,7 @@ Checked by  tests/unit/release/test_row_check.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
@@ -29,12 +30,13 @@ from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator import PRIVATE
 from tacit.release.curator.kept_rows import KeptRows, kept_lines, kept_rows
 from tacit.release.session import check_public_columns, open_for
-from tacit.rows.cells.kinds import REMEDIES, UNEXPECTED, code_of, unexpected_of
+from tacit.rows.cells.kinds import UNEXPECTED, code_of, unexpected_of
 from tacit.rows.cells.readings import Code, DataColumn, Expr
 from tacit.rows.cells.row_names import Named, in_one_list
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.files.headers import is_called_an_id
 from tacit.rows.files.sample import selected
+from tacit.rows.files.written import Written, written
 from tacit.rows.guard import closed
 from tacit.rows.rows import Rows
 from tacit.rows.sources.engine import PERSON, Engine, unreadable
@@ -89,6 +91,7 @@ def check_key(rows: Rows, attributes: Sequence[str], key: Sequence[str]) -> KeyC
 _ONE: Final = nw.lit(1, nw.Int64)
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5
+_LONG, _SHORT = "DD.MM.YYYY", "D.M.YYYY"
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,8 @@ class ColumnCheck:
     """What does not fit in one attribute: how many cells are unexpected, of which kind, and what becomes of them.
 
     `unexpected` counts cells by kind. `dropped` is how many rows this attribute drops, whatever the others do.
-    `counted_as` says what unexpected cells count as instead. `refused` is why no release could read the column.
+    `counted_as` says what unexpected cells count as instead. `refused` is why no release could read the column. The
+    `remedy` says how to declare in which way cells are written.
     """
 
     name: str
@@ -105,6 +109,7 @@ class ColumnCheck:
     dropped: int
     counted_as: str = ""
     refused: str = ""
+    remedy: str = ""
 
     def __str__(self) -> str:
         if self.refused:
@@ -116,9 +121,10 @@ class ColumnCheck:
         effects = [f"{_rows(self.dropped)} dropped"] if self.dropped else []
         if self.counted_as and many > self.dropped:
             effects.append(f"{'the others' if self.dropped else 'they'} {self.counted_as}")
-        remedies = "".join(f". {REMEDIES[kind]}" for kind in self.unexpected if kind in REMEDIES)
-        what = f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}"
-        return what + remedies
+        remedy = f". {self.remedy}" if self.remedy else ""
+        return (
+            f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}{remedy}"
+        )
 
 
 @dataclass(frozen=True)
@@ -200,10 +206,13 @@ class RowsCheck(Held):
     def __str__(self) -> str:
         named = any(person.surplus is not None for person in self.persons)
         lines = [self.private, ""]
+        share = f" ({(self.rows - self.kept) / self.rows:.1%})" if self.kept < self.rows else ""
         if self.remaining is None:
             lines.append(f"{self.rows:,} rows. A release would be refused because of a column's type.")
         else:
-            lines.append(f"{self.rows:,} rows; the domain keeps {self.kept:,} and drops {self.rows - self.kept:,}.")
+            lines.append(
+                f"{self.rows:,} rows; the domain keeps {self.kept:,} and drops {self.rows - self.kept:,}{share}."
+            )
         if self.remaining is not None and named:
             people = f"{self.remaining:,} {'person' if self.remaining == 1 else 'people'}"
             lines.append(f"Of those that it keeps, releases read {self.counted:,}, of {people}.")
@@ -301,6 +310,7 @@ class _Check:
                     {kind: count for kind, count in found.items() if count},
                     0 if attribute.is_set else rows - totals[f"{name}\0valid"],
                     _counted_as(attribute, found),
+                    remedy=_remedy([kind for kind, count in found.items() if count], written(self._source)),
                 )
             )
         return RowsCheck(rows, kept, remaining, tuple(columns), tuple(self._persons()))
@@ -413,6 +423,24 @@ def _document(check: ColumnCheck | PersonCheck | KeyCheck, *left_out: str) -> di
     return {
         key: list(value) if isinstance(value, tuple) else None if value == "" else value for key, value in found.items()
     }
+
+
+def _remedy(kinds: Sequence[str], way: Written) -> str:
+    """Return how to declare in which way such cells are written; `way` is what was declared."""
+    if "comma" in kinds and way.decimal != ",":
+        return f"If the commas stand before decimals, say so: {_said('decimal', ',')}"
+    if "form" not in kinds and "short form" not in kinds:
+        return ""
+    if not way.format:
+        return f"Say how they are written, for instance {_said('format', _SHORT if 'short form' in kinds else _LONG)}"
+    short = "short form" in kinds and {"DD", "MM"} & set(re.findall("D+|M+", way.format))
+    return f"They do not fit {way.format}, which was given{'; D and M may have one digit or two' if short else ''}"
+
+
+def _said(key: str, value: str) -> str:
+    quoted = f'"{value}"' if value == "," else value
+    ways = f"`--{key} {value}` on the command line, tc.Written(rows, {key}={value!r}) in Python"
+    return f"`{key}: {quoted}` in a job file, {ways}"
 
 
 def _single(column: DataColumn) -> DataColumn:

@@ -28,6 +28,7 @@ from tacit.rows.cells.readings import Code, DataColumn, Expr, check_cells, numbe
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
+_SHORT: Final = r"^\s*([0-9]{4}[-/.])?([0-9][-/.][0-9]{1,2}|[0-9]{2}[-/.][0-9])([-/.][0-9]{4})?([T ].*)?$"
 _COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
 _POINT: Final = r"^\s*-?[0-9]+(\.[0-9]+)+\s*$"
 UNEXPECTED: Final = {
@@ -44,13 +45,10 @@ UNEXPECTED: Final = {
     "decimal": "decimals",
     "off step": "between two steps",
     "form": "dates in another form",
+    "short form": "dates in another form, with a day or month of one digit",
     "not a date": "that are no dates",
     "before": "before the first",
     "after": "after the last",
-}
-REMEDIES: Final = {
-    "comma": 'If the commas stand before decimals, write `decimal: ","` in the job file (here `--decimal ,`)',
-    "form": "Say how they are written, in the job file for instance `format: DD.MM.YYYY` (here `--format DD.MM.YYYY`)",
 }
 
 
@@ -181,7 +179,9 @@ def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexp
     unread = ~missing & tick.is_null()
     if column.reading == "text":
         form = column.text.str.contains(_DATE).fill_null(False)
-        yield "form", unread & form
+        short = form & column.text.str.contains(_SHORT).fill_null(False)
+        yield "form", unread & form & ~short
+        yield "short form", unread & short
         unread = unread & ~form
     yield "not a date", unread
     yield "before", (tick < first).fill_null(False)

@@ -163,6 +163,12 @@ class Written:
         return date_form(self.format) if self.format else None
 
     @property
+    def texts_read(self) -> str:
+        """How numbers and dates that are texts are read, in words."""
+        read = f"numbers such as 1{self.decimal}5 and dates such as {self.format or 'YYYY-MM-DD'}"
+        return f"Texts are read as {read}. If they are written otherwise: tc.Written(rows, decimal=.., format=..)"
+
+    @property
     def keys(self) -> dict[str, str]:
         """What was declared, under the names of the keys."""
         plain = Written(None)
