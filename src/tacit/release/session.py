@@ -26,7 +26,6 @@ from tacit.plan.choose import Explanation
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
-from tacit.policy.attributes import Dates, Decimals
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.budget import NOTHING_PAID, Due, LeakageWatch, Paid, Purse, fixed
 from tacit.release.certificate import Certificate, certify
@@ -97,8 +96,7 @@ class Session(Held):
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
         watch = LeakageWatch(leakage, policy)
         self._rows = self.open_rows(rows)
-        numbers = any(isinstance(one, Dates | Decimals) for one in policy.domain.values())
-        self.texts_read = written(rows).texts_read if numbers else ""
+        self.texts_read = written(rows).texts_read
         # after the rows: a refused source leaves no new ledger behind
         opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if opened is not None:

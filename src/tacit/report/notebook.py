@@ -139,8 +139,7 @@ def _(held: Explanation) -> Iterator[Markup]:
 def _(held: Session) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
     yield _line(UNSEEN)
-    if held.texts_read:
-        yield _line(held.texts_read)
+    yield _line(held.texts_read)
     yield _details("Policy", Markup().join(show(held.policy)))
 
 
