@@ -11,6 +11,7 @@ import math
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,13 @@ from engines import Source, as_parquet
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
+from tacit.rows.cells.encoder import Encoder
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.object_cells import text_of
-from tacit.rows.cells.readings import DataColumn
+from tacit.rows.cells.readings import Code, DataColumn
+from tacit.rows.counts.batches import Batch
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.duckdb_engine import looker_of
 from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.source import engine_for
 
@@ -253,7 +257,7 @@ def kind_on(engine: str, column: Held, frame: Any) -> tuple[str, int]:
 def positions(
     engine: Engine, column: DataColumn, attributes: dict[str, Attribute]
 ) -> dict[str, list[int | None] | None]:
-    """Return the position of each cell under each attribute, or None where it is refused; in one query."""
+    """Return the position of each cell under each attribute, or None where it is refused; read as rows are counted."""
     codes = {}
     for name, attribute in attributes.items():
         with contextlib.suppress(DataRefused):
@@ -261,6 +265,31 @@ def positions(
     result: dict[str, list[int | None] | None] = dict.fromkeys(attributes)
     if not codes:
         return result
+    found = engine_positions(engine, codes) if engine.counts else looked_up(engine, codes, attributes)
+    numbered = sorted(found.pop("i"), key=lambda row: row[1])
+    return result | {name: [places[at] for at, _ in numbered] for name, places in found.items()}
+
+
+def looked_up(engine: Engine, codes: dict[str, Code], attributes: dict[str, Attribute]) -> dict[str, list[Any]]:
+    """Return the positions that the tables of an encoder give, which knows the cells the second time."""
+    sizes = {name: attributes[name].cells if attributes[name].is_set else attributes[name].size for name in codes}
+    encoder = Encoder(codes, sizes, looker_of(engine))
+    found: dict[str, list[Any]] = {name: [] for name in ["i", *codes]}
+    for batch in chain.from_iterable(piece() for piece in engine.pieces({"i": "i", "c0": "c"})):
+        encoder.prepare(codes, batch)
+        backward = pa.array(range(batch.rows - 1, -1, -1))
+        again = Batch(batch.rows, {name: cells.take(backward) for name, cells in batch.columns.items()})
+        start = len(found["i"])
+        found["i"] += [(start + at, int(number)) for at, number in enumerate(batch.columns["i"].to_pylist())]
+        for name in codes:
+            places = encoder.codes(name, batch).tolist()
+            assert encoder.codes(name, again).tolist() == places[::-1], name
+            found[name] += [None if place == sizes[name] else place for place in places]
+    return found
+
+
+def engine_positions(engine: Engine, codes: dict[str, Code]) -> dict[str, list[Any]]:
+    """Return the positions that the expressions of codes give in an engine that counts by itself."""
     frame = nw.from_native(engine.select({"i": "i", "c0": "c"})).lazy()
     frame = engine.dialect.with_readings(frame, dict.fromkeys(one for code in codes.values() for one in code.numbers))
     chosen = []
@@ -270,14 +299,14 @@ def positions(
         valid = ~nw.col("i").is_null() if code.valid is None else code.valid
         chosen.append(valid.alias(f"{name} valid"))
     with engine.quiet():
-        frame = frame.select(nw.col("i").cast(nw.Int64), *chosen)
-        found = frame.collect(backend="pyarrow").to_arrow().sort_by("i")
+        table = engine.collected(frame.select(nw.col("i").cast(nw.Int64), *chosen))
+    found: dict[str, list[Any]] = {"i": list(enumerate(table.column("i").to_pylist()))}
     for name, code in codes.items():
-        places = code.decode([found.column(f"{name} {place}") for place in range(len(code.keys))])
-        places = np.broadcast_to(places, (found.num_rows,))
-        kept = found.column(f"{name} valid").fill_null(False).to_pylist()
-        result[name] = [int(p) if k and p >= 0 else None for p, k in zip(places, kept, strict=True)]
-    return result
+        places = code.decode([table.column(f"{name} {place}") for place in range(len(code.keys))])
+        places = np.broadcast_to(places, (table.num_rows,))
+        kept = table.column(f"{name} valid").fill_null(False).to_pylist()
+        found[name] = [int(p) if k and p >= 0 else None for p, k in zip(places, kept, strict=True)]
+    return found
 
 
 WHOLE_TABLE = ("pyarrow", "polars")

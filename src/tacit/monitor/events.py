@@ -263,7 +263,7 @@ class _Reader:
 
         def collected() -> pa.Table:
             with self._engine.quiet():
-                return self._grouped().collect(backend="pyarrow").to_arrow()
+                return self._engine.collected(self._grouped())
 
         table = closed(collected, unreadable())
         return closed(lambda: self._decoded(table), InternalError("reading events"))

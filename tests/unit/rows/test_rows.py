@@ -23,11 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import tacit as tc
 from tacit.errors import DataRefused, PlanError
 from tacit.plan.measure.measured import CellCounts, ItemHolders
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
+from tacit.rows.counts.groups import count_groups, group_counts
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.file_engines import CsvEngine
@@ -698,6 +700,50 @@ def test_how_a_connection_hands_out_arrow_changes_no_answer(setting: str) -> Non
         two_people = owners.get("person") == "ill"
         assert rows.counts(("ill",)).tolist() == ([1, 1] if two_people else [6, 2])
         assert rows.item_counts("signs").tolist() == ([2, 1] if two_people else [4, 4])
+    connection.execute(
+        "CREATE TABLE g AS SELECT i % 2 AS who, i % 2 = 0 AS ill, "
+        "i // 3 * 100000000000000000000000000000000000000::HUGEINT "
+        "AS wide FROM range(6) r(i)"
+    )
+    public = group_counts(connection.table("g"), ["ill", "wide"])
+    assert public.values == ((False, True), (0, 10**38))
+    assert sorted(zip(*public.codes, public.counts, strict=True)) == [(0, 0, 1), (0, 1, 2), (1, 0, 2), (1, 1, 1)]
+    hidden = {"ill": Flag(), "wide": Integers(0, 1, otherwise="clip")}
+    assert count_groups(connection.table("g"), [], hidden).counts.tolist() == [[1, 2, 2, 1]]
+    private = tc.check_rows(tc.Policy(Domain(hidden), tc.secrets.everything(), person="who"), connection.table("g"))
+    assert (private.rows, private.kept, private.remaining, len(private.kept_by)) == (6, 6, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells"),
+    [(pa.decimal256(41, 0), [10**40, 10**40 + 1, 10**40]), (pa.json_(), ["1", "2", "{"])],
+    ids=["wider than a float", "no JSON"],
+)
+def test_what_a_reader_of_parquet_would_round_or_fail_on_is_refused_by_its_type(
+    kind: Any, cells: list[Any], tmp_path: Path
+) -> None:
+    """Two people must not become one, and nobody's cell may end a release that is paid for."""
+    typed = (
+        kind.wrap_array(pa.array(cells))
+        if isinstance(kind, pa.BaseExtensionType)
+        else pa.array(map(decimal.Decimal, cells), kind)
+    )
+    pq.write_table(pa.table({"age": [1, 2, 3], "sex": ["m"] * 3, "who": typed}), tmp_path / "rows.parquet")
+    assert open_rows(tmp_path / "rows.parquet", AGES).counts(()) == 3
+    who = Domain({"who": Integers(0, 9, otherwise="clip")})
+    for domain, named in ((AGES, {"person": "who"}), (AGES, {"person": "age", "order": "who"}), (who, {})):
+        with pytest.raises(DataRefused, match="column 'who' has a type that cannot be counted here"):
+            open_rows(tmp_path / "rows.parquet", domain, **named)
+
+
+def test_people_are_not_named_by_intervals() -> None:
+    """Thirty days are a month to DuckDB, and it has no nanoseconds: two people could become one."""
+    spans = pa.array([pa.MonthDayNano([0, 30, 0]), pa.MonthDayNano([1, 0, 0])], pa.month_day_nano_interval())
+    table = pa.table({"age": [1, 2], "sex": ["m"] * 2, "who": spans})
+    for rows in (table, duckdb.from_arrow(table), table.to_pandas(types_mapper=pd.ArrowDtype)):
+        with pytest.raises(DataRefused, match="column 'who' must not hold intervals"):
+            open_rows(rows, AGES, person="who")
+        assert open_rows(rows, AGES).counts(()) == 2
 
 
 @pytest.mark.one_in(5)

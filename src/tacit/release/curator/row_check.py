@@ -369,7 +369,7 @@ class _Check:
 
         def collected() -> dict[str, Any]:
             with self._engine.quiet():
-                (row,) = frame.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
+                (row,) = self._engine.collected(frame.select(*sums)).to_pylist()
             return dict(row)
 
         return {name: int(value or 0) for name, value in closed(collected, unreadable()).items()}

@@ -42,6 +42,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.guard import blind, closed
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.duckdb_engine import WIDEST
 from tacit.rows.sources.engine import Engine, MakeFrame, unreadable
 from tacit.rows.sources.source import engine_for
 
@@ -191,7 +192,7 @@ def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
         with reader.quiet():
             frame = nw.from_native(reader.select(columns)).lazy()
             lines = frame.group_by(*columns).agg(nw.len().cast(nw.Int64).alias("n"))
-            found = _plain(lines.collect(backend="pyarrow").to_arrow())
+            found = _plain(reader.collected(lines))
             found.validate(full=True)  # texts that Arrow hands to DuckDB are not looked at there
             return found
 
@@ -259,6 +260,9 @@ def _positions(cells: pa.ChunkedArray, name: str, attribute: Attribute) -> Ints:
     """Return the position of each cell, and -1 for one that is not in the data."""
     coded = pa.chunked_array(cells).combine_chunks().dictionary_encode()
     distinct, which = coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if pa.types.is_decimal256(distinct.type):  # huge numbers: those that no domain has are alike
+        kept = [min(max(number, -WIDEST), WIDEST) for number in distinct.to_pylist()]
+        distinct = pa.array(kept, pa.decimal128(38, 0))
     # one more cell, so that there is one: its position is never looked at
     table = pa.table({name: pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])})
     domain = Domain({name: attribute, _WHICH: Integers(0, len(distinct))})

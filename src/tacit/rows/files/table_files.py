@@ -232,6 +232,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 Kinds: TypeAlias = list[list[tuple[str, str, int]]]  # of the parts of a column: physical, logical, whether a list
 Columns: TypeAlias = list[tuple[str, Kinds]]  # names and types
+_NOT_READ: Final = re.compile(r"JSON|Decimal\(precision=(39|[4-9]\d),")
 _LONGEST_HEADER: Final = 1 << 24
 _DELIMITERS: Final = ",;\t|"
 _LONGEST_PATH: Final = 4096
@@ -247,15 +248,21 @@ def column_names(source: Any, used: Iterable[str]) -> list[str]:
     columns = {
         path: csv_columns(csv_header(path, told.encoding)[1]) if are_csv else parquet_columns(path) for path in found
     }
-    check_alike(used, columns)
+    check_columns(used, columns)
     return [name for name, _ in together(columns) if name]
 
 
-def check_alike(used: Iterable[str], columns: Mapping[Path, Columns]) -> None:
-    """Refuse files of which one lacks a column that is used, or has it in a type of another meaning.
+def check_columns(used: Iterable[str], columns: Mapping[Path, Columns]) -> None:
+    """Refuse files of which one lacks a column that is used, or has it in a type that is not read cell by cell.
 
-    Files may differ in columns that nobody uses, in the order of columns, and in how wide whole numbers are.
+    Files may differ in columns that nobody uses, in the order of columns, and in how wide whole numbers are. DuckDB
+    rounds decimals of more than 38 digits, which makes one person of two, and ends at a cell that is no JSON.
     """
+    for path, found in columns.items():
+        for name, kinds in found:
+            if name in used and any(_NOT_READ.match(logical) for leaves in kinds for _, logical, _ in leaves):
+                rule = f"has a type that cannot be counted here: {_type_words(kinds)} in {shown_path(path)}"
+                raise DataRefused(rule, column=name, fix="Write it as texts, or as decimals of at most 38 digits.")
     (first, known), *others = ((path, dict(listed)) for path, listed in columns.items())
     for path, listed in others:
         for name in sorted(used):

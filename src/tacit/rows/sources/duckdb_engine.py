@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import duckdb
+import narwhals as nw
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
@@ -36,7 +37,9 @@ from tacit.rows.sources.frames import as_arrow, as_pandas
 from tacit.rows.spill import private_folder
 
 _LARGEST: Final = 2**63 - 1
-_WIDEST: Final = 10**38 - 1  # the widest number of Arrow's
+WIDEST: Final = 10**38 - 1  # the widest number of Arrow's
+_HUGE: Final = (NAMES, pa.decimal256(39, 0))
+_NUMBERS: Final = {"boolean": ("", pa.bool_()), "hugeint": _HUGE, "uhugeint": _HUGE}  # the role to read as, and type
 _AS_TEXTS: Final = ("hugeint", "uhugeint", "bit", "time with time zone", "enum", "variant", "union")
 
 
@@ -71,14 +74,7 @@ def held(column: str, kind: Any, role: str) -> str:
     if kind.id == "boolean" and not role:
         return f"CAST({column} AS TINYINT)"
     if kind.id in ("hugeint", "uhugeint") and role not in (PERSON, NAMES):
-        return (
-            f"CAST(greatest(least({column}, {_WIDEST}), {-_WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
-        )
-    if kind.id == "interval" and role == PERSON:  # a month is as long as 30 days
-        days = f"datepart('year', {column}) * 360 + datepart('month', {column}) * 30 + datepart('day', {column})"
-        clock = f"(datepart('hour', {column}) * 60 + datepart('minute', {column})) * 60000000"
-        rest = f"datepart('microsecond', {column})"
-        return f"CAST(({days})::HUGEINT * 86400000000 + {clock} + {rest} AS VARCHAR)"
+        return f"CAST(greatest(least({column}, {WIDEST}), {-WIDEST if kind.id == 'hugeint' else 0}) AS DECIMAL(38, 0))"
     return f"CAST({column} AS VARCHAR)" if kind.id in _AS_TEXTS else column
 
 
@@ -261,6 +257,18 @@ class DuckDBEngine(Engine):
         relation = self.relation(columns)
         kinds = zip(relation.columns, relation.types, strict=True)
         return relation.project(", ".join(f"{held(name, kind, role_of(name))} AS {name}" for name, kind in kinds))
+
+    def collected(self, frame: Any) -> pa.Table:
+        """Work out a lazy frame; how the connection hands out its types changes nothing. Huge numbers are exact."""
+        relation = nw.to_native(frame)
+        named = zip(relation.columns, relation.types, strict=True)
+        kinds = {name: kind for name, kind in named if kind.id in _NUMBERS}
+        cells = [f"{held(name, kind, _NUMBERS[kind.id][0])} AS {name}" for name, kind in kinds.items()]
+        table = (relation.project(f"* REPLACE ({', '.join(cells)})") if cells else relation).to_arrow_table()
+        for name, kind in kinds.items():
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table.column(place).cast(_NUMBERS[kind.id][1]))
+        return table
 
     def emptied(self) -> Engine:
         """Limit the relation to no row, which reads none."""

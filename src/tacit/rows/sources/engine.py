@@ -69,6 +69,10 @@ class Engine(ABC):
     def select(self, columns: Mapping[str, str]) -> Any:
         """Return the raw columns (new name -> raw name)."""
 
+    def collected(self, frame: Any) -> pa.Table:
+        """Work out a lazy frame over these rows."""
+        return frame.collect(backend="pyarrow").to_arrow()
+
     @abstractmethod
     def emptied(self) -> Engine:
         """Return the engine with the same columns and no row."""

@@ -22,7 +22,7 @@ from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.table_files import (
     Columns,
-    check_alike,
+    check_columns,
     csv_columns,
     csv_header,
     files_of,
@@ -63,7 +63,7 @@ def files(paths: Sequence[str | Path], declared: frozenset[str], encoding: str =
 def _parquet(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     before = identities(paths)
     columns_of = {path: parquet_columns(path) for path in paths}
-    check_alike(declared, columns_of)
+    check_columns(declared, columns_of)
     columns = together(columns_of)
     connection = embedded()
     listed = ", ".join(map(_literal, paths))
@@ -110,7 +110,7 @@ def _csv(paths: Sequence[Path], declared: frozenset[str], encoding: str) -> Engi
     for _, names in headers.values():
         if not declared <= set(names):  # without a header line these would be the first person's values
             refuse_one_name_twice(names)
-    check_alike(declared, {path: csv_columns(names) for path, (_, names) in headers.items()})
+    check_columns(declared, {path: csv_columns(names) for path, (_, names) in headers.items()})
     copies = None if encoding == UTF_8 else Copies(paths, encoding)
     for path, read in zip(paths, copies.paths if copies else paths, strict=True):
         if not blind(functools.partial(_ends_in_time, read), "looking at the end of a file"):
@@ -192,7 +192,7 @@ class ParquetEngine(_Files):
 
     def try_column(self, raw: str) -> None:
         """Refuse files that differ in a column that nobody has named before."""
-        check_alike([raw], self._columns_of)
+        check_columns([raw], self._columns_of)
 
     def _type(self, name: str) -> pa.DataType:
         kind = min(self._types[name], key=str)  # files may tell a zone in different ways
@@ -364,7 +364,7 @@ class CsvEngine(_Files):
 
     def try_column(self, raw: str) -> None:
         """Look through a column that nobody has named before."""
-        check_alike([raw], self._columns_of)
+        check_columns([raw], self._columns_of)
         if raw not in self._legible:
             with self.quiet():
                 self.look_through({raw})

@@ -210,7 +210,7 @@ class Opened:
     def read(self, build: Callable[[], Any]) -> pa.Table:
         """Let the engine work out a frame, and return what comes of it."""
         with self.engine.quiet():
-            return build().collect(backend="pyarrow").to_arrow()
+            return self.engine.collected(build())
 
     # ------------------------------------------------------------------ what a frame begins with
 
@@ -286,6 +286,12 @@ def opened_source(
     for given in (owner, ordered):
         if given is not None and given.reading == "list":
             raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
+    if owner is not None and owner.reading == "other" and "interval" in engine.type_of(owner.raw).lower():
+        raise DataRefused(
+            "must not hold intervals, since engines differ in which of them are equal",
+            column=owner.raw,
+            fix="Name people by whole numbers or texts.",
+        )
     first = None if ordered is None else _order(ordered, engine)
     return Opened(engine, domain, codes, items, item_codes, owner, per_person, first, moved), named
 
