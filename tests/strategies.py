@@ -121,7 +121,7 @@ def _families(draw, domain, *, absence):
             has_sets = any(domain[name].is_set for name in measured)
             wide = 4 if has_sets else sum(axis.size * axis.spacing for axis in axes)
             theta = min(draw(st.sampled_from([1, 2, 3, 4, Fraction(3, 2), Fraction(5, 2)])), Fraction(wide))
-            return secrets.within(theta, *measured, metric=draw(st.sampled_from(["l1", "l2", "linf"])))
+            return secrets.within(theta, *measured, metric=draw(st.sampled_from(["l1", "l2", "l3", "l7", "linf"])))
         return secrets.attributes(*some)
     if kind == "pairs":
         listed = []

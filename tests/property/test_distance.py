@@ -4,6 +4,7 @@ import math
 import pickle
 import sys
 from collections import deque
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
+from tacit.policy.edges.shapes import Metric
 from tacit.policy.policy import ABSENT, Policy
 
 
@@ -100,7 +102,7 @@ def test_boxes_that_grow_many_edges_at_once_miss_nothing(data):
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("metric", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("metric", ["l1", "l2", "l3", "l5", "linf"])
 @pytest.mark.parametrize("theta", [1, 2, 2.5, 3])
 def test_a_distance_that_two_axes_share(metric, theta):
     policy = Policy(Domain({"place": Grid(9, 8), "s": Flag()}), secrets.within(theta, "place", metric=metric))
@@ -109,7 +111,7 @@ def test_a_distance_that_two_axes_share(metric, theta):
         assert policy.distance(((2, 6), True), end) == slow.get(end, math.inf)
 
 
-@pytest.mark.parametrize("metric", ["l1", "l2"])
+@pytest.mark.parametrize("metric", ["l1", "l2", "l4"])
 def test_axes_of_different_spacing_share_a_distance(metric):
     domain = Domain({"x": Integers(0, 21, 3), "y": Decimals("0", "3", "0.5")})
     policy = Policy(domain, secrets.within(5, "x", "y", metric=metric))
@@ -246,3 +248,23 @@ def test_a_graph_of_thousands_of_pairs_is_searched_and_described():
     assert policy.covers(read)
     assert step.l1 == max(abs(a - b) for a, b in edges)
     assert calls < 750 * nodes, calls
+
+
+@given(
+    power=st.integers(1, 64),
+    theta=st.fractions(0, 60, max_denominator=12),
+    others=st.lists(st.fractions(0, 20, max_denominator=12), max_size=3),
+    spacing=st.fractions(Fraction(1, 12), 4, max_denominator=12),
+)
+def test_powers_are_compared_as_fractions(power, theta, others, spacing):
+    metric = Metric(theta, f"l{power}")
+    left = metric.steps_left(others, spacing)
+    powers = [sum(d**power for d in [*others, far * spacing]) for far in (max(left, 0), left + 1)]
+    assert (powers[0] <= theta**power) == (left >= 0)
+    assert powers[1] > theta**power
+
+
+def test_a_distance_on_the_border_is_within_and_one_beyond_is_not():
+    parts = [Fraction(3), Fraction(4), Fraction(5)]  # 27 + 64 + 125 = 216
+    assert Metric(Fraction(6), "l3").allows(parts)
+    assert not Metric(6 - Fraction(1, 10**30), "l3").allows(parts)

@@ -53,6 +53,8 @@ TWO_SECRETS = (
     tc.secrets.attributes("a", "b"),
     tc.secrets.within(1, "a"),
     tc.secrets.within(1, "a", "b", metric="linf"),
+    tc.secrets.within("5/4", "a", "b", metric="l2"),
+    tc.secrets.within("5/4", "a", "b", metric="l4"),  # 2 ** (1/4) < 5/4 < 2 ** (1/2)
     tc.secrets.pairs([({"a": 0}, {"a": 2})]),
     tc.secrets.values({"a": [2], "b": [True]}),
     tc.secrets.records("b == 1"),

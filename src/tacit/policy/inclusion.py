@@ -42,6 +42,7 @@ Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
@@ -158,8 +159,10 @@ def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
 def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
     if large.metric is None:
         return True
-    if small.metric is not None and small.metric.kind == large.metric.kind and small.metric.theta <= large.metric.theta:
-        return True
+    if small.metric is not None and small.metric.theta <= large.metric.theta:
+        powers = [math.inf if metric.power is None else metric.power for metric in (small.metric, large.metric)]
+        if powers[0] <= powers[1]:  # the higher the power, the shorter a distance
+            return True
     farthest: list[Fraction] = []
     for name in domain:
         for axis in domain.axes_of(name):
@@ -168,7 +171,7 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
         attribute = domain[name]
         if attribute.is_set:
             changed = small.item_moves(name).most_changed(attribute.cells, attribute.most_items)
-            farthest.extend([Fraction(1)] * changed if large.metric.kind == "l2" else [Fraction(changed)])
+            farthest.extend([Fraction(changed)] if large.metric.power in (1, None) else [Fraction(1)] * changed)
     return large.metric.allows(farthest)
 
 

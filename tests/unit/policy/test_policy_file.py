@@ -552,7 +552,11 @@ WRONG_FAMILIES = {
     "partition": [
         f"{{attribute: x{rest}}}" for rest in ("", ", width: 0", ", width: 1, blocks: [[1]]", ", blocks: []")
     ],
-    "within": ["{x: 0}", "{x: far}", *(f"{{theta: 5, attributes: [x], {rest}}}" for rest in ("metric: l3", "more: 1"))],
+    "within": [
+        "{x: 0}",
+        "{x: far}",
+        *(f"{{theta: 5, attributes: [x], {rest}}}" for rest in ("metric: l65", "more: 1")),
+    ],
 }
 WRONG_ATTRIBUTES = {
     "integers": ["[0]", "[0, 1.5]", "[0, 9], step: 0", "[0, 9], otherwise: clap"],

@@ -67,6 +67,8 @@ EDGES = [
     (within(2, "place"), {}, {"place": (2, 2)}, True),
     (within("3/2", "place"), {}, {"place": (2, 2)}, False),
     (within("3/2", "place", metric="l2"), {}, {"place": (2, 2)}, True),
+    (within("5/4", "place", metric="l3"), {}, {"place": (2, 2)}, False),
+    (within("63/50", "place", metric="l3"), {}, {"place": (2, 2)}, True),  # 1.26 is just above the cube root of 2
     (within(1, "place", metric="linf"), {}, {"place": (2, 2)}, True),
     (within(1, "clicked"), {}, {"clicked": {1, 2}}, True),
     (within(1, "clicked"), {}, {"clicked": {2}}, False),
@@ -130,7 +132,10 @@ REFUSED = [  # sentences without their first word, secrets
     (lambda: within("1e999999999", "age"), ".within.theta must be a number; got '1e999999999'. Write 5."),
     (lambda: within(True, "age"), ".within.theta must be a number; got True. Write 5."),
     (lambda: within(5, "disease"), ".within must have distances; got 'disease'. Use attributes, or"),
-    (lambda: within(5, "age", metric="l3"), ".within.metric must be l1, l2 or linf; got 'l3'."),
+    (
+        lambda: within(5, "age", metric="l0"),
+        ".within.metric must be l1, l2, l3 and so on up to l64, or linf; got 'l0'.",
+    ),
     (lambda: pairs([]), ".pairs must list at least one pair; got []. Add [hidden, cover]."),
     (lambda: pairs([({"age": 0},)]), ".pairs must be [hidden, cover]"),
     (lambda: pairs([({"age": 0}, {"age": 0})]), ".pairs[0] must differ"),

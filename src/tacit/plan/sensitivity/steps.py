@@ -491,6 +491,4 @@ def _items_left(metric: Metric, distances: list[Fraction]) -> int:
     """Return how many more items may change when the other parts of a move have these distances."""
     if metric.kind == "linf":
         return 2**62 if metric.theta >= 1 else 0
-    # under l1 and l2 each item that changes adds one
-    limit = metric.theta**2 if metric.kind == "l2" else metric.theta
-    return int((limit - metric.spent(distances)) // 1)
+    return int((metric.limit - metric.spent(distances)) // 1)  # each item that changes adds one

@@ -393,8 +393,7 @@ def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Interv
     if len(costs) == 1 and (metric.kind == "l1" or max(far) == 1):
         # one after the other: every unit costs the same, whichever axis it is on
         spacing = costs.pop()
-        limit = metric.theta**2 / Fraction(spacing) ** 2 if metric.kind == "l2" else metric.theta / Fraction(spacing)
-        shares = _in_turn(far, math.floor(limit))
+        shares = _in_turn(far, math.floor(metric.limit / Fraction(spacing) ** (metric.power or 1)))
     elif len(differ) == 2:
         shares = _two_axes(far, differ, metric)
     else:

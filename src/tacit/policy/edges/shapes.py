@@ -17,6 +17,7 @@ instead: each edge starts at one place, and edges are followed one by one (`list
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,33 +70,72 @@ class ItemMoves:
 STAY_ITEMS = ItemMoves(lose=False, gain=False)
 
 
+MOST_POWER: Final = 64  # with a higher one, distances are hardly other than the largest difference
+
+
 @dataclass(frozen=True)
 class Metric:
-    """One distance budget shared by the `Near` axes and item sets of a shape, in the units of the attributes."""
+    """One distance budget shared by the `Near` axes and item sets of a shape, in the units of the attributes.
+
+    `kind` says how differences add up: `l1`, `l2`, `l3` and so on to the root of a sum of powers, `linf` to the
+    largest of them. Powers are compared as fractions, so that no distance is rounded.
+    """
 
     theta: Fraction
     kind: str
 
+    @staticmethod
+    def is_kind(kind: str) -> bool:
+        """Say whether this is a way to add up differences.
+
+        >>> [kind for kind in ("l1", "l3", "linf", "l0", "l1.5", "l65") if Metric.is_kind(kind)]
+        ['l1', 'l3', 'linf']
+        """
+        return kind == "linf" or (re.fullmatch("l[1-9][0-9]?", kind) is not None and int(kind[1:]) <= MOST_POWER)
+
+    @property
+    def power(self) -> int | None:
+        """The power that differences are raised to; None where the largest of them counts."""
+        return None if self.kind == "linf" else int(self.kind[1:])
+
+    @property
+    def limit(self) -> Fraction:
+        """The most that may be spent: theta, raised to the power."""
+        return self.theta ** (self.power or 1)
+
     def spent(self, distances: list[Fraction]) -> Fraction:
-        """Return the distance (for l2: its square) of a move with these parts."""
-        if self.kind == "linf":
+        """Return the distance, raised to the power, of a move with these parts."""
+        if self.power is None:
             return max(distances, default=Fraction(0))
-        return sum((d * d if self.kind == "l2" else d for d in distances), Fraction(0))
+        return sum((d**self.power for d in distances), Fraction(0))
 
     def allows(self, distances: list[Fraction]) -> bool:
         """Say whether a move with these parts is within theta."""
-        return self.spent(distances) <= (self.theta**2 if self.kind == "l2" else self.theta)
+        return self.spent(distances) <= self.limit
 
     def steps_left(self, distances: list[Fraction], spacing: Fraction | int) -> int:
         """Return how many positions one more axis may move if the others move this far; -1 if that is too far."""
         if not self.allows(distances):
             return -1
-        if self.kind == "linf":
+        if self.power is None:
             return int(self.theta // spacing)
-        if self.kind == "l1":
-            return int((self.theta - self.spent(distances)) // spacing)
-        # the largest whole number of spacings whose square is not above what is left of the squares
-        return math.isqrt(math.floor((self.theta**2 - self.spent(distances)) / Fraction(spacing) ** 2))
+        # the largest whole number of spacings whose power is not above what is left
+        return _root(math.floor((self.limit - self.spent(distances)) / Fraction(spacing) ** self.power), self.power)
+
+
+def _root(number: int, power: int) -> int:
+    """Return the largest whole number whose power is not above a number.
+
+    >>> [_root(number, 3) for number in (0, 7, 8, 10**60 - 1, 10**60)] == [0, 1, 2, 10**20 - 1, 10**20]
+    True
+    """
+    if power <= 2:
+        return number if power == 1 else math.isqrt(number)
+    low, high = 0, 1 << (number.bit_length() // power + 1)  # low ** power <= number < high ** power
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if middle**power <= number else (low, middle)
+    return low
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.secrets.anything import Attributes, Everything, SensitiveRecords, SensitiveValues, values
 from tacit.policy.secrets.blocks import Partition, exact_width
-from tacit.policy.secrets.distance import METRICS, Within, within
+from tacit.policy.secrets.distance import Within, within
 from tacit.policy.secrets.family import Secrets, SomePeople, Union, restricted_to
 from tacit.policy.secrets.presence_pairs import Pairs, TakingPart, graph, pairs
 from tacit.policy.where import Where
@@ -80,7 +80,6 @@ def taking_part(*, where: Where | str | None = None) -> Secrets:
 
 __all__ = [
     "FAMILIES",
-    "METRICS",
     "Attributes",
     "Everything",
     "Pairs",

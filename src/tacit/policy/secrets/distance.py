@@ -13,7 +13,7 @@ from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import Near, Relation
-from tacit.policy.edges.shapes import EdgeShape, ItemMoves, Metric
+from tacit.policy.edges.shapes import MOST_POWER, EdgeShape, ItemMoves, Metric
 from tacit.policy.genuine import as_plain
 from tacit.policy.keys import NAMES, Key, Keys, Row, together
 from tacit.policy.secrets.family import (
@@ -33,7 +33,6 @@ from tacit.policy.secrets.family import (
 from tacit.policy.where import Where
 from tacit.policy.yaml_entries import YamlEntry
 
-METRICS: Final = ("l1", "l2", "linf")
 # short exponents only: the exact fraction of 1e999999999 would not fit into memory
 _DISTANCE: Final = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{0,30}|/[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 _THETA: Final = Key(
@@ -44,7 +43,10 @@ _THETA: Final = Key(
     required=True,
 )
 _METRIC: Final = Key(
-    "metric", {"enum": list(METRICS), "default": "l1"}, "How several differences add up.", read=YamlEntry.text
+    "metric",
+    {"type": "string", "pattern": "^l([1-9]|[1-5][0-9]|6[0-4]|inf)$", "default": "l1"},
+    "How several differences add up: l1, l2, l3 and so on, or linf, of which the largest counts.",
+    read=YamlEntry.text,
 )
 _LONG: Final = Keys(_THETA, Key("attributes", NAMES, read=together, required=True), _METRIC)
 
@@ -75,7 +77,7 @@ class Within(Secrets):
         Row(
             "",
             "`within: {theta: 5, attributes: [age, stage], metric: l1}`",
-            "values up to a distance in all, added up by `l1`, `l2` or `linf`",
+            "values up to a distance in all, added up by `l1`, `l2`, `l3` and so on, or `linf`",
             _LONG.schema(),
         ),
     )
@@ -84,9 +86,12 @@ class Within(Secrets):
         check_names(self.names, domain, "secrets.within")
         if self.theta <= 0:
             raise PolicyError("must be positive", key="secrets.within.theta", given=str(self.theta), fix="Raise it.")
-        if self.metric not in METRICS:
-            fix = nearest(str(self.metric), METRICS)
-            raise PolicyError("must be l1, l2 or linf", key="secrets.within.metric", given=self.metric, fix=fix)
+        if not isinstance(self.metric, str) or not Metric.is_kind(self.metric):
+            rule, fix = (
+                f"must be l1, l2, l3 and so on up to l{MOST_POWER}, or linf",
+                nearest(str(self.metric), ["l1", "linf"]),
+            )
+            raise PolicyError(rule, key="secrets.within.metric", given=self.metric, fix=fix)
         for name in self.names:
             attribute = domain[name]
             if not all(axis.ordered for axis in attribute.axes(name)):
