@@ -24,7 +24,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
 from tacit.publish.groups import check_listable
 from tacit.publish.make_tables import METHODS, chosen_channel, private_choice, uniform_choice
-from tacit.publish.methods.criterion import CRITERIA
+from tacit.publish.methods.criterion import CRITERIA, TAILS
 from tacit.publish.paid_tables import TablePlan, columns_for, plan_table
 from tacit.publish.table import AGAIN
 
@@ -86,6 +86,14 @@ TABLE_KEYS: Final = Keys(
         {"enum": list(CRITERIA)},
         "How the promise about groups is decided.",
         "`exact`",
+        read=YamlEntry.text,
+        to=("groups",),
+    ),
+    Key(
+        "tails",
+        {"enum": list(TAILS)},
+        "Whether too low and too high an estimate are each that likely, or together.",
+        "`together`",
         read=YamlEntry.text,
         to=("groups",),
     ),

@@ -32,7 +32,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from tacit.amounts import as_share
+from tacit.amounts import as_share, shown
 from tacit.arrays import Ints
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.publish.groups import Columns
@@ -105,11 +105,11 @@ def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> 
 BEST: Final = "best"
 
 
-def _masked(channel: Channel, criterion: Criterion, bound: Fraction) -> Method:
+def _masked(channel: Channel, criterion: Criterion, bound: Fraction) -> PromisingMethod:
     return (MaskedColumns if channel.shape else Masked)(channel, criterion)  # masks hide every frequency
 
 
-_MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], Method]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], PromisingMethod]]] = {
     Masked.name: _masked,
     Sampled.name: Sampled,
     Groupwise.name: Groupwise,
@@ -130,6 +130,7 @@ def reconstruction_private(
     lam: Any,
     delta: Any,
     criterion: str = "exact",
+    tails: str = "together",
     method: str = "best",
     largest_frequency: Any = 1,
     groups: Any = None,
@@ -147,9 +148,11 @@ def reconstruction_private(
         epsilon: what one record may lose at most.
         rho: a pair (rho1, rho2), see `retention_for`.
         lam: an error above `lam` times the true frequency is large enough.
-        delta: how likely such an error must be, on one side or the other.
+        delta: how likely such an error must be.
         criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should; masked
             counts keep the exact one only.
+        tails: `together`: an error to one side or the other is that likely. `each`, as the thesis defines it: too low
+            and too high an estimate are each that likely, which costs about twice the error.
         method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
         largest_frequency: a public bound on the frequency of any value of any sensitive column in any group; sampling
             and retention use it.
@@ -160,46 +163,77 @@ def reconstruction_private(
     """
     columns = columns_for(rows, public, sensitive, values)
     channel = chosen_channel(columns, retention, epsilon, rho)
-    choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
+    paid = isinstance(rows, Session)
+    choice = private_choice(channel, lam, delta, criterion, tails, method, largest_frequency, paid=paid)
     choice = replace(choice, again=yes_or_no(again, AGAIN))
     return published(rows, columns, choice, groups, one_per)
 
 
 def private_choice(
-    channel: Channel, lam: Any, delta: Any, criterion: str = "exact", method: str = "best", largest_frequency: Any = 1
+    channel: Channel,
+    lam: Any,
+    delta: Any,
+    criterion: str = "exact",
+    tails: str = "together",
+    method: str = "best",
+    largest_frequency: Any = 1,
+    *,
+    paid: bool = True,
 ) -> Choice:
-    """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
-    promise = Criterion(lam, delta, criterion, "together")
+    """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse.
+
+    If it is `paid`, the sizes of groups are seen after the charge, so only what has every size is taken.
+    """
+    promise = Criterion(lam, delta, criterion, tails)
     promise.check(channel)
+    if promise.each and promise.delta >= Fraction(1, 2):
+        rule = "must be below 0.5 for tails='each': an estimate is too low or too high, not both"
+        raise PlanError(rule, key="delta", given=shown(promise.delta), fix="For instance 0.3.")
     bound = as_share(largest_frequency, key="largest_frequency")
     if not 0 < bound <= 1:
         rule = "must lie above 0 and at most 1"
         raise PlanError(rule, key="largest_frequency", given=largest_frequency, fix="Leave it out.")
-    return Choice(channel.epsilon, _method_chooser(channel, promise, method, bound), promises=True)
+    return Choice(channel.epsilon, _method_chooser(channel, promise, method, bound, paid=paid), promises=True)
 
 
-def _method_chooser(channel: Channel, criterion: Criterion, method: str, bound: Fraction) -> Callable[[Ints], Method]:
+def _method_chooser(
+    channel: Channel, criterion: Criterion, method: str, bound: Fraction, *, paid: bool
+) -> Callable[[Ints], Method]:
     """Return a function that chooses a method by the public sizes of groups."""
     if method == BEST:
         # masks follow the exact criterion, whatever `criterion` is
         exact = replace(criterion, how="exact")
         every = [make(channel, exact if make is _masked else criterion, bound) for make in _MAKERS.values()]
-        usable = [one for one in every if _can_be_used(one)]
+        usable = [one for one in every if _can_be_used(one, paid=paid)]
         if not usable:
             every[0].check()
+            _check_sizes(every[1])
         return lambda sizes: best_method(sizes, usable)
     check_known(method, METHODS, "method")
     named = _MAKERS[method](channel, criterion, bound)
     named.check()
+    if paid:
+        _check_sizes(named)
     return lambda sizes: named
 
 
-def _can_be_used(method: Method) -> bool:
+def _can_be_used(method: PromisingMethod, *, paid: bool) -> bool:
     try:
         method.check()
     except PlanError:  # it follows from public parameters alone
         return False
-    return True
+    return method.has_every_size or not paid
+
+
+def _check_sizes(method: PromisingMethod) -> None:
+    if not method.has_every_size:
+        raise PlanError(
+            f"must be 'together' for {method.name!r} here: whether a group can keep each tail depends on its size, "
+            "which is seen after the charge",
+            key="tails",
+            given="each",
+            fix="Take method='masked', which keeps each tail at every size, or publish plain rows.",
+        )
 
 
 def best_method(sizes: Ints, every: Sequence[Method]) -> Method:

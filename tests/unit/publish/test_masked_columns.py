@@ -17,7 +17,7 @@ from tacit.publish.methods.criterion import Channel, Criterion, is_private
 from tacit.publish.methods.groupwise import Groupwise, largest_retention
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
-from tacit.publish.methods.sampled import Sampled, error_chances, largest_sample
+from tacit.publish.methods.sampled import Sampled, error_tails, largest_sample
 
 HALF, THIRD, WHOLE = Fraction(1, 2), Fraction(3, 10), Fraction(1)
 ASKED = Criterion(THIRD, THIRD)
@@ -169,12 +169,12 @@ def test_samples_and_retentions_hold_for_each_column(size: int) -> None:
     sample = largest_sample(size, PAIRS, ASKED, WHOLE)
     retention = largest_retention(size, PAIRS, ASKED, WHOLE)
     for part in (column, Channel(HALF, 4)):
-        assert (error_chances(counts, size, sample, part, THIRD) > 0.3).all()
+        assert (sum(error_tails(counts, size, sample, part, THIRD)) > 0.3).all()
         assert is_private(counts, size, Channel(retention, part.values), ASKED).all()
     if size == 10:
         alone = Channel(HALF, 4)
         many, kept = largest_sample(size, alone, ASKED, WHOLE), largest_retention(size, alone, ASKED, WHOLE)
-        assert error_chances(counts, size, many, column, THIRD).min() < 0.14
+        assert sum(error_tails(counts, size, many, column, THIRD)).min() < 0.14
         assert not is_private(counts, size, Channel(kept, 2), ASKED).all()
 
 

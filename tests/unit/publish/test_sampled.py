@@ -13,10 +13,14 @@ import pytest
 import tacit as tc
 from tacit.publish.methods.criterion import Channel, Criterion, exact_tails
 from tacit.publish.methods.groupwise import Groupwise, largest_retention
-from tacit.publish.methods.sampled import Sampled, error_chances, largest_sample
+from tacit.publish.methods.sampled import Sampled, error_tails, largest_sample
 
 HALF, THIRD, WHOLE = Fraction(1, 2), Fraction(3, 10), Fraction(1)
 ASKED = Criterion(THIRD, THIRD)
+
+
+def error_chances(*asked: object) -> np.ndarray:
+    return np.sum(error_tails(*asked), axis=0)  # type: ignore[arg-type]
 
 
 def brute_chance(count: int, size: int, sample: int, channel: Channel) -> Fraction:

@@ -41,7 +41,7 @@ def _recomputed(run: Run) -> Part:
             "says.",
             "Reconstruction privacy is meant in three ways, and every number says which. Eq 4.9: Chernoff's bound on "
             f'each tail, as the thesis judges groups. "{EACH}": what it defines. "{TOGETHER}": less than that, and '
-            "what Tacit's publications promise.",
+            "what Tacit's publications promise, unless they say each tail.",
             "Lemmas 2 and 3, Theorems 1 to 7 and Corollaries 1 and 3 to 5 are not among the claims.",
         ),
     )

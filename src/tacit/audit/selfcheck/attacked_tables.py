@@ -1,5 +1,7 @@
 """Tables under attack: how often a count of a group is estimated nearly right, against the (lambda, delta) promise.
 
+Both tails together, that is: the weaker reading, which the stronger one implies.
+
 Guarantee   With probability at least 1 - alpha the attack is within lambda of the true count at least as often, over
             the groups that it is tried on, as `lower_bound` says. So a table that keeps the criterion is accused with
             probability at most alpha. NONE_FOUND proves nothing: another attack may be better.
@@ -56,10 +58,11 @@ class AttackAudit:
         if self.verdict == Verdict.LEAK_FOUND:
             return (
                 f"LEAK_FOUND: the attack is {seen}, so in at least {self.lower_bound:.1%} of them, more than the "
-                f"{MOST_RIGHT:.0%} that the criterion allows (wrong with probability below {self.alpha:g})."
+                f"{MOST_RIGHT:.0%} that the criterion allows for both tails together (wrong with probability below {self.alpha:g})."
             )
         return (
-            f"NONE_FOUND at alpha {self.alpha:g}: this attack is {seen}, and the criterion allows {MOST_RIGHT:.0%}. "
+            f"NONE_FOUND at alpha {self.alpha:g}: this attack is {seen}, and the criterion allows {MOST_RIGHT:.0%} for both "
+            "tails together. "
             "Another one may be better."
         )
 

@@ -4,7 +4,8 @@ A group has `size` records, of which `count` have a value: the frequency is f = 
 somebody estimates F'. The value is hidden well enough if F' is wrong by more than lambda * f often enough:
 
     each      Pr[F' < f - lambda f] >= delta and Pr[F' > f + lambda f] >= delta     (the thesis' Definition 8)
-    together  Pr[|F' - f| > lambda f] > delta                                       (what publications promise)
+    together  Pr[|F' - f| > lambda f] > delta                                       (weaker; what publications promise
+                                                                                     unless they say `each`)
 
 `chernoff` takes Chernoff's bound for the lower tail, as the thesis does: an upper bound on the probability of an error,
 so it calls groups private that are not. `exact` sums the tail of two binomials; its terms beyond 8.5 standard
@@ -39,7 +40,11 @@ from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError, nearest, word_or_kind
 
 CRITERIA: Final = ("chernoff", "exact")
-TAILS: Final = ("each", "together")
+READINGS: Final = {  # what certificates call them
+    "each": "too low and too high each (each tail, as Definition 8 asks)",
+    "together": "too low or too high (both tails together, less than Definition 8 asks)",
+}
+TAILS: Final = tuple(READINGS)
 _DIGITS: Final = Decimal("1e-12")  # the epsilon of a retention is rounded up to this
 _REACH: Final = 8.5  # standard deviations on either side; what lies beyond weighs less than 1e-15
 _BERRY_ESSEEN: Final = 0.56
@@ -152,6 +157,21 @@ class Criterion:
         if not 0 < self.delta < 1:
             raise PlanError("must lie between 0 and 1", key="delta", given=shown(self.delta), fix="For instance 0.3.")
 
+    @property
+    def each(self) -> bool:
+        """Whether too low and too high an estimate must each be that likely: the thesis' Definition 8."""
+        return self.tails == "each"
+
+    @property
+    def tail(self) -> float:
+        """How likely an error to one side must be about, if both sides are as likely."""
+        return float(self.delta) / (1 if self.each else 2)
+
+    def is_met(self, below: Floats, above: Floats) -> Bools:
+        """Say whether estimates that are too low, and too high, with these probabilities are wrong often enough."""
+        delta = float(self.delta)
+        return np.asarray(np.minimum(below, above) >= delta if self.each else below + above > delta)
+
     def check(self, channel: Channel) -> None:
         """Refuse an error so large that no estimate can be that far below the truth."""
         largest = 1 + channel.spread / channel.retention
@@ -165,9 +185,8 @@ class Criterion:
             )
 
     def __str__(self) -> str:
-        which = {"each": "on either side", "together": "on one side or the other"}[self.tails]
         tail = {"chernoff": "Chernoff's bound on the chance", "exact": "the chance"}[self.how]
-        return f"{tail} of an error above {shown(self.lam)} f {which} is at least {shown(self.delta)}"
+        return f"{tail} of an error above {shown(self.lam)} f is at least {shown(self.delta)}, {READINGS[self.tails]}"
 
 
 def largest_count(size: int, channel: Channel, bound: Fraction) -> int:
@@ -330,8 +349,7 @@ def _decided(count: Ints, size: Ints, channel: Channel, criterion: Criterion) ->
     if criterion.how == "chernoff":
         found[there] = size <= chernoff_size(count / size, channel, criterion)
         return found
-    delta = float(criterion.delta)
-    each = criterion.tails == "each"
+    delta, each = float(criterion.delta), criterion.each
     below, above = _chernoff_tails(count, size, channel, criterion)
     refuted = (np.minimum(below, above) if each else below + above) < delta
     deviation = np.sqrt(channel.variance(count, size))
@@ -343,7 +361,7 @@ def _decided(count: Ints, size: Ints, channel: Channel, criterion: Criterion) ->
     open_ = np.flatnonzero(~refuted & ~proved)
     verdict = ~refuted
     below, above = exact_tails(count[open_], size[open_], channel, criterion.lam)
-    verdict[open_] = np.minimum(below, above) >= delta if each else below + above > delta
+    verdict[open_] = criterion.is_met(below, above)
     found[there] = verdict
     return found
 
@@ -385,7 +403,6 @@ def _private_counts(channel: Channel, criterion: Criterion) -> Bools:
 def _normal_size(f: Floats, channel: Channel, criterion: Criterion) -> Floats:
     from scipy.special import ndtri
 
-    tail = float(criterion.delta) / (1 if criterion.tails == "each" else 2)
     return np.floor(
-        ndtri(tail) ** 2 * channel.variance(f, 1) / (float(criterion.lam) * float(channel.retention) * f) ** 2
+        ndtri(criterion.tail) ** 2 * channel.variance(f, 1) / (float(criterion.lam) * float(channel.retention) * f) ** 2
     )

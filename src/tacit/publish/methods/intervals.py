@@ -109,8 +109,11 @@ def _accepted(chances: Callable[[Floats], Floats], middle: float, size: float, a
 def _untold(method: Masked) -> float:
     """Return how many records the values beside a largest one have at most, if their masks follow from the public size.
 
-    For that a fifth of them must be within the noise, which is at most half of `clear` for each value.
+    For that a fifth of them must be within the noise, which is at most half of `clear` for each value. If masks are
+    never shared they always do.
     """
+    if method.beside is None:
+        return float("inf")
     return 2.6 * method.clear * (method.channel.values - 1)
 
 
@@ -207,7 +210,7 @@ def _shared(method: Masked, y: Floats, c: Floats, shown: Floats, left: Floats) -
     off = np.full(np.broadcast_shapes(left.shape, y.shape), np.inf)
     for told in (0.8, 1.0):
         f = (shown - left) / (told * left)
-        own = np.hypot(method.deviations(c), noise) * np.maximum(abs(1 + f * slope), 0.1)
+        own = np.hypot((method.beside or 1.0) * method.deviations(c), noise) * np.maximum(abs(1 + f * slope), 0.1)
         off = np.minimum(off, ((y - c * (1 + f * tells)) / own) ** 2)
     return off
 

@@ -7,7 +7,9 @@ Guarantee   Epsilon for every edge between two records that agree in the public 
             counts beside a largest one whose mask they share. For these it is the limit of large counts, by quadrature.
             A mask of deviation s = kappa w + extra, around a number that is at most w in size (w >= 1), hides it: for
             every multiple a of what is published and every count c, |a y - c| <= lambda c has probability at most
-            1 - delta. It is no limit: it holds for every count, however small.
+            1 - delta. It is no limit: it holds for every count, however small. With `tails="each"` masks are wider, and
+            the published count is also too low, and too high, by more than lambda with probability delta at least, for
+            every count, with the same exception.
 Assumes     A mask is even, independent of the number, and on every interval within max(1.5 / s, 1 / 512) of a normal
             law, where s is its deviation in parts of a record. The scales of the masks stay secret: they are made of
             private counts and are never published. Nobody knows some counts of a group, or how the others relate to
@@ -59,7 +61,8 @@ from tacit.arrays import Bools, Floats, Ints
 from tacit.errors import PlanError
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import TwoScale, discrete_laplace
-from tacit.publish.methods.criterion import Channel, Criterion, not_prevented
+from tacit.publish.methods.both_tails import beside_ratio, kappa_each, normal_widths
+from tacit.publish.methods.criterion import READINGS, Channel, Criterion, not_prevented
 from tacit.publish.methods.method import PromisingMethod
 
 # A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
@@ -196,13 +199,18 @@ class Masked(PromisingMethod):
 
     @property
     def kappa(self) -> float:
-        """The deviation of a mask, relative to the count that it hides."""
-        return kappa_for(self.criterion.lam, self.criterion.delta)
+        """The deviation of a mask of a large count, relative to the count."""
+        asked = self.criterion.lam, self.criterion.delta
+        return max(kappa_for(*asked), kappa_each(*asked) if self.criterion.each else 0.0)
 
     def deviations(self, counts: Ints | Floats) -> Floats:
         """Return the deviation of the mask that hides each count."""
-        wide = np.maximum(abs(np.asarray(counts, np.float64)), 1.0)
-        return self.kappa * wide + extra_for(self.criterion.lam, self.criterion.delta)
+        asked, have = (self.criterion.lam, self.criterion.delta), np.asarray(counts, np.float64)
+        found = kappa_for(*asked) * np.maximum(abs(have), 1.0) + extra_for(*asked)
+        if not self.criterion.each:
+            return np.asarray(found)
+        kappa, extra = normal_widths(*asked, self.noise_variance * self.moved_by)
+        return np.maximum(found, kappa * np.maximum(have, 0.0) + extra)
 
     def check(self) -> None:
         """Refuse a criterion that masks do not follow, or that no mask keeps."""
@@ -222,6 +230,10 @@ class Masked(PromisingMethod):
                 given=shown(delta),
                 fix="Ask for a smaller lam or delta, or take method='best'.",
             )
+        if self.criterion.each and self.kappa > WIDEST:
+            most = floor((float(ndtr(-float(lam) / WIDEST)) - _LEAST_OFF) * 1000) / 1000
+            rule = f"must be at most {most:g} for masked counts, tails='each' and lam = {shown(lam)}"
+            raise PlanError(rule, key="delta", given=shown(delta), fix="Ask for a smaller lam or delta.")
 
     def draw(self, counts: Ints) -> Ints:
         sizes = counts.sum(axis=1)
@@ -272,6 +284,16 @@ class Masked(PromisingMethod):
         """The variance of the noise in each count, before counts are moved."""
         return self.noise.variance()
 
+    @property
+    def beside(self) -> float | None:
+        """How much wider masks of counts are beside one whose mask they share; None if they share none."""
+        return beside_ratio(self.criterion.lam, self.criterion.delta) if self.criterion.each else 1.0
+
+    @property
+    def moved_by(self) -> float:
+        """What moving counts to the size of their group leaves of the variance of their noise."""
+        return 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
+
     def told(self, counts: Floats) -> Floats:
         """Return the part of each count that is clear of the noise."""
         there = np.maximum(counts, 0.0)
@@ -292,10 +314,13 @@ class Masked(PromisingMethod):
         need = self.deviations(counts) ** 2
         own = need[rows, top]
         alone = need.sum(axis=1) - own <= own
+        ratio = self.beside
+        need[alone] *= (ratio or 1.0) ** 2
+        need[rows, top] = own
         others = np.maximum(np.asarray(counts, np.float64), 0.0)
         others[rows, top] = 0.0
         told = self.told(others).sum(axis=1)
-        shared = alone & (told > 0) & (told >= _MOST * others.sum(axis=1))
+        shared = alone & (ratio is not None) & (told > 0) & (told >= _MOST * others.sum(axis=1))
         return MaskLayout(need, top, alone, shared, self.public_widths(own, sizes))
 
     def public_widths(self, own: Floats, sizes: Ints) -> Floats:
@@ -306,8 +331,7 @@ class Masked(PromisingMethod):
         return np.asarray(published * float(self.unit))  # nearly no bias; units are powers of two
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
-        moved_by = 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
-        return np.asarray(self.mask_variances(counts, sizes) + self.noise_variance * moved_by)
+        return np.asarray(self.mask_variances(counts, sizes) + self.noise_variance * self.moved_by)
 
     def mask_variances(self, counts: Floats, sizes: Ints) -> Floats:
         """Return about the variance of the masks alone."""
@@ -368,9 +392,24 @@ class Masked(PromisingMethod):
         return [
             f"counts of each group with noise that keeps epsilon, masked by whole-number noise of {self.kappa:.4g} "
             "times each count; scales of masks are secret, masks of groups are independent",
-            f"the published count and every multiple of it: the chance of an error above {shown(self.criterion.lam)} "
-            f"times the true count is at least {shown(self.criterion.delta)}, whatever is known about other groups",
-            *([SHARED_ONLY_IN_THE_LIMIT.format(place="in their group")] if self.channel.values > 2 else []),
+            *self.promises(),
+            *(
+                [SHARED_ONLY_IN_THE_LIMIT.format(place="in their group")]
+                if self.channel.values > 2 and self.beside is not None
+                else []
+            ),
+        ]
+
+    def promises(self) -> list[str]:
+        """Say what is promised of each published count."""
+        lam, delta = shown(self.criterion.lam), shown(self.criterion.delta)
+        wrong = f"the chance of an error above {lam} times the true count is at least {delta}, "
+        weaker = f"{wrong}{READINGS['together']}, whatever is known about other groups"
+        if not self.criterion.each:
+            return [f"the published count and every multiple of it: {weaker}"]
+        return [
+            f"the published count: {wrong}{READINGS['each']}, for every count, whatever is known about other groups",
+            f"every multiple of it, which cannot do so on each side: {weaker}",
         ]
 
 

@@ -50,10 +50,11 @@ import numpy as np
 
 from tacit.amounts import shown
 from tacit.arrays import Floats, Ints
+from tacit.errors import PlanError
 from tacit.noise.draws import uniform_below
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import discrete_laplace
-from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.criterion import READINGS, Channel
 from tacit.publish.methods.masked import PARTS, SHARED_ONLY_IN_THE_LIMIT, Masked, moved
 
 FINE: Final = 1 << 20  # parts of a record: sums of many are rounded by less than a part of a mask
@@ -97,6 +98,14 @@ class MaskedColumns(Masked):
     @property
     def unit(self) -> Fraction:
         return Fraction(1, FINE)
+
+    def check(self) -> None:
+        """Refuse also each tail: a product of masks is too high less often than each of them."""
+        if self.criterion.each:
+            rule = "must be 'together' for masked counts of several sensitive columns, whose masks are multiplied"
+            fix = "Take method='sample' or 'retention' of plain rows, or publish one column."
+            raise PlanError(rule, key="tails", given="each", fix=fix)
+        super().check()
 
     def draw(self, counts: Ints) -> Ints:
         sizes = counts.sum(axis=1)
@@ -247,7 +256,7 @@ class MaskedColumns(Masked):
             "scales of masks are secret, masks of groups are independent",
             "the published count of each value of each sensitive column, of each combination, and of each set of "
             "combinations within one value of a column, and every multiple of it: the chance of an error above "
-            f"{shown(self.criterion.lam)} times the true count is at least {shown(self.criterion.delta)}, however the "
-            "columns depend on each other, whatever is known about other groups",
+            f"{shown(self.criterion.lam)} times the true count is at least {shown(self.criterion.delta)}, "
+            f"{READINGS['together']}, however the columns depend on each other, whatever is known about other groups",
             SHARED_ONLY_IN_THE_LIMIT.format(place="of their column"),
         ]

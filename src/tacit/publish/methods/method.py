@@ -106,6 +106,11 @@ class PromisingMethod(Method):
 
     criterion: Criterion
 
+    @property
+    def has_every_size(self) -> bool:
+        """Whether, once checked, it is known to publish groups of every size."""
+        return True
+
     def words_for_frequencies(self, bound: Fraction) -> str:
         """Say what is promised of the estimate of each frequency, if none is above a public bound."""
         which = ", of each value of each column and of each combination" if self.channel.shape else ""

@@ -2,8 +2,9 @@
 
 Guarantee   Epsilon of the perturbation for every edge between two records that agree in the public columns. And the
             exact (lambda, delta) criterion for the unbiased estimate of every value in every group, for every count
-            that the public bound on frequencies allows: Pr[|F' - f| > lambda f] > delta. Of several columns, of every
-            value of every column, and of every combination of some or all columns.
+            that the public bound on frequencies allows: Pr[|F' - f| > lambda f] > delta, or with `tails="each"` each of
+            Pr[F' < f - lambda f] and Pr[F' > f + lambda f] at least delta. Of several columns, of every value of every
+            column, and of every combination of some or all columns.
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         Who is sampled depends on nobody's value, and the size of a sample on the group's public size alone; what
             is published is a perturbed sample, and the reader scales it up. So nothing follows from a sample's size,
@@ -12,7 +13,10 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             largest sample that holds for all counts, tried one by one, since the tail is not steady in the size. If a
             single record of a group of one holds, so does one of any group: its estimate is either too low, or right
             with probability (1-p)/m + p f at most, which is largest at f = 1. So it is known before anybody pays that
-            every size has a sample. Values of some of several columns are perturbed as if there were no others
+            every size has a sample. For each tail that does not follow: the estimate from a sample of one is too high
+            with probability (1-p)/m + p f, and too low otherwise, and it holds at every size if that lies between delta
+            and 1 - delta from f = 0 to 1. Else whether there is a sample is seen with the public sizes of groups: a
+            session, which pays before it sees them, refuses. Values of some of several columns are perturbed as if there were no others
             (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/selfcheck/planted/releases.py`).
@@ -38,7 +42,7 @@ from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size, l
 from tacit.publish.methods.method import PromisingMethod
 from tacit.publish.methods.perturbation import perturb
 
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = Fraction(1, 10**9)
 MOST_SAMPLED: Final = 300  # a larger sample would hold where frequencies are small, and take long to prove
 
 
@@ -60,26 +64,25 @@ def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fra
 def _normal_sample(size: int, channel: Channel, most: int, criterion: Criterion) -> float:
     f, p = most / size, float(channel.retention)
     variance = float(channel.variance(f, 1)) + p * p * f * (1 - f)
-    return float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
+    return float(ndtri(criterion.tail)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
 
 
 def _holds(size: int, sample: int, channel: Channel, most: int, criterion: Criterion) -> bool:
     return all(
-        (error_chances(counts, size, sample, channel, criterion.lam) > float(criterion.delta)).all()
+        criterion.is_met(*error_tails(counts, size, sample, channel, criterion.lam)).all()
         for counts in (np.arange(max(most - 2, 1), most + 1), np.arange(1, most + 1))  # the largest fail first
     )
 
 
-def error_chances(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> Floats:
-    """Return for each true count how likely the estimate from a perturbed sample is wrong by more than lam f."""
+def error_tails(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> tuple[Floats, Floats]:
+    """Return for each true count how likely the estimate from a perturbed sample is lam f too low, and too high."""
     low, high = thresholds(counts, np.full_like(counts, size), channel, lam, (sample, size))
     k = np.arange(sample + 1)
     drawn = _hypergeometric(counts[:, None], k, size, sample)
     upto = np.cumsum(_shown(sample, channel), axis=1)
     rows = np.arange(len(counts))
     law = drawn @ np.concatenate([np.zeros((sample + 1, 1)), upto], axis=1)  # column x + 1: at most x are shown
-    inside = law[rows, np.clip(high, -1, sample) + 1] - law[rows, np.clip(low, -1, sample) + 1]
-    return np.asarray(1 - inside)
+    return law[rows, np.clip(low, -1, sample) + 1], 1 - law[rows, np.clip(high, -1, sample) + 1]
 
 
 def _hypergeometric(counts: Ints, k: Ints, size: int, sample: int) -> Floats:
@@ -137,11 +140,22 @@ class Sampled(PromisingMethod):
         if self.criterion.how == "chernoff":
             return
         # so close to delta that rounding might tell the same chance differently for another size
-        chance = min(
-            float(error_chances(np.array([1]), 1, 1, part, self.criterion.lam)[0]) for part in self.channel.parts
-        )
-        if chance < float(self.criterion.delta) + _ROUNDING:
+        tails = [error_tails(np.array([1]), 1, 1, part, self.criterion.lam) for part in self.channel.parts]
+        chance = min(float((min if self.criterion.each else sum)([*below, *above])) for below, above in tails)
+        if chance < self.criterion.delta + _ROUNDING:
             raise self._too_much()
+
+    @property
+    def has_every_size(self) -> bool:
+        # too high if the one that is sampled shows the value, too low if not: for every frequency up to 1
+        lam, delta = self.criterion.lam, self.criterion.delta
+        return not self.criterion.each or all(
+            part.spread > delta + _ROUNDING
+            and part.retention + part.spread < 1 - delta - _ROUNDING
+            and (1 - part.spread) / part.retention > 1 + lam
+            and -part.spread / part.retention < 1 - lam
+            for part in self.channel.parts
+        )
 
     def draw(self, counts: Ints) -> Ints:
         return perturb(pick(counts, self.samples(counts.sum(axis=1))), self.channel)
