@@ -66,7 +66,8 @@ def test_each_tail_of_masked_counts_by_the_exact_law(kept: Fraction, values: int
 
 
 @pytest.mark.parametrize(
-    ("lam", "delta", "needed"), [("0.3", "0.3", True), ("0.2", "0.4", True), ("0.3", "0.1", False), ("0.5", "0.2", False)]
+    ("lam", "delta", "needed"),
+    [("0.3", "0.3", True), ("0.2", "0.4", True), ("0.3", "0.1", False), ("0.5", "0.2", False)],
 )
 def test_what_is_added_for_the_noise_is_needed_where_delta_is_large(lam: str, delta: str, *, needed: bool) -> None:
     asked = Fraction(lam), Fraction(delta)
@@ -105,7 +106,8 @@ def test_counts_that_share_a_mask_have_wider_ones() -> None:
     for by in (0.1, 0.24, 0.5, 1.0, 5.0):
         shared = 1 + by * points
         high, planted = (
-            ndtr(-(1.3 / np.maximum(abs(shared), 1e-9) - np.sign(shared)) / one) @ weights for one in (wide, kappa_each(THIRD, THIRD))
+            ndtr(-(1.3 / np.maximum(abs(shared), 1e-9) - np.sign(shared)) / one) @ weights
+            for one in (wide, kappa_each(THIRD, THIRD))
         )
         assert high > 0.3
         assert planted < 0.3 or by != 0.24

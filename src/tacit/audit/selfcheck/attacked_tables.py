@@ -58,12 +58,12 @@ class AttackAudit:
         if self.verdict == Verdict.LEAK_FOUND:
             return (
                 f"LEAK_FOUND: the attack is {seen}, so in at least {self.lower_bound:.1%} of them, more than the "
-                f"{MOST_RIGHT:.0%} that the criterion allows for both tails together (wrong with probability below {self.alpha:g})."
+                f"{MOST_RIGHT:.0%} that the criterion allows for both tails together (wrong with probability below "
+                f"{self.alpha:g})."
             )
         return (
-            f"NONE_FOUND at alpha {self.alpha:g}: this attack is {seen}, and the criterion allows {MOST_RIGHT:.0%} for both "
-            "tails together. "
-            "Another one may be better."
+            f"NONE_FOUND at alpha {self.alpha:g}: this attack is {seen}, and the criterion allows {MOST_RIGHT:.0%} for "
+            "both tails together. Another one may be better."
         )
 
 

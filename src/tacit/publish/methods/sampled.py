@@ -16,8 +16,8 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             every size has a sample. For each tail that does not follow: the estimate from a sample of one is too high
             with probability (1-p)/m + p f, and too low otherwise, and it holds at every size if that lies between delta
             and 1 - delta from f = 0 to 1. Else whether there is a sample is seen with the public sizes of groups: a
-            session, which pays before it sees them, refuses. Values of some of several columns are perturbed as if there were no others
-            (`Channel.parts`), so a sample must hold for the values of each part.
+            session, which pays before it sees them, refuses. Values of some of several columns are perturbed as if
+            there were no others (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/selfcheck/planted/releases.py`).
 Checked by  tests/unit/publish/test_sampled.py, tests/statistical/test_private_tables.py.
