@@ -9,7 +9,7 @@ import numpy as np
 from line_layouts import matrix
 from tacit.plan.measure.sums import LineSums
 from tacit.plan.question import Query, resolve
-from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
+from tacit.plan.questions import Count, Cumulative, ListedCounts, Marginals, Ranges, Rectangles, Total
 from tacit.plan.questions.moments import Squares
 from tacit.plan.questions.two_sums import TwoSums
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
@@ -133,6 +133,12 @@ def _answers(query: Any, domain: Any) -> list[Any]:
         case Rectangles(names=(x, y)):
             sides = [(between(x, *ends[:2]), between(y, *ends[2:])) for ends in query.rectangles]
             return [lambda person, both=both: both[0](person) and both[1](person) for both in sides]
+        case ListedCounts():
+            tests = [one.compile(domain) for _, one in query.predicates]
+            return [
+                lambda person, test=test: int(test.of_record(positions(domain, tuple(person.values()))))
+                for test in tests
+            ]
         case Marginals():
             found: list[Any] = []
             for names in query.sets:

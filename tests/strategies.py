@@ -9,7 +9,7 @@ from brute_force import every_value
 from tacit.plan import questions as queries
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
-from tacit.policy.domain import Domain
+from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare
 
@@ -158,6 +158,12 @@ def policies(draw, *, items=True, most=2, largest=4, presences=("public", "secre
 TABLES = ("histogram", "marginals", "items")  # of which every domain has one
 
 
+def tells(predicate, domain):
+    """Whether a predicate holds for some records of a domain and not for others."""
+    test = predicate.compile(domain)
+    return len({test.of_record(positions(domain, record)) for record in every_record(domain)}) == 2
+
+
 @st.composite
 def linear_queries(draw, domain, kinds=()):
     """Any query of the domain, or only of some kinds, as far as the domain has them."""
@@ -167,7 +173,7 @@ def linear_queries(draw, domain, kinds=()):
     numbers = [n for n in domain if isinstance(domain[n], Integers)]
     plain = [n for n in domain if not isinstance(domain[n], Items)]
     sets = [n for n in domain if isinstance(domain[n], Items)]
-    kinds = ["count"]
+    kinds = ["count", "listed"]
     kinds += ["cumulative", "ranges", "all ranges"] if lines else []
     kinds += ["total"] if numbers else []
     kinds += ["histogram", "marginals"] if plain else []
@@ -197,6 +203,10 @@ def linear_queries(draw, domain, kinds=()):
         return queries.histogram(*names, where=predicate)
     if kind == "marginals":
         return queries.marginals(*plain, ways=draw(st.integers(1, len(plain))), where=predicate)
+    if kind == "listed":
+        drawn = draw(st.lists(predicates(domain), min_size=1, max_size=4, unique_by=str))
+        telling = [one for one in drawn if tells(one, domain)]
+        return queries.counts(telling, where=predicate) if telling else queries.count(predicate)
     if kind == "items":
         return queries.histogram(draw(st.sampled_from(sets)), where=predicate)
     return queries.count(predicate)

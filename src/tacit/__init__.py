@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tacit.plan.questions import below as below
     from tacit.plan.questions import clusters as clusters
     from tacit.plan.questions import count as count
+    from tacit.plan.questions import counts as counts
     from tacit.plan.questions import cumulative as cumulative
     from tacit.plan.questions import histogram as histogram
     from tacit.plan.questions import marginals as marginals
@@ -109,6 +110,7 @@ _MODULES: Final = {
         "below",
         "clusters",
         "count",
+        "counts",
         "cumulative",
         "histogram",
         "marginals",

@@ -179,7 +179,7 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
 NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
-    *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
+    *("counts", "cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
     *("rectangles", "secrets", "count", "top_k", "total", "where", "local", "plan", "true_records", "variance"),
 }
 
@@ -402,6 +402,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "col <": (asked(lambda x: tc.count(tc.col("age") < x)), "", {"number", "negative", "decimal"}),
     "where": (asked(lambda x: tc.count(tc.where(x))), "", {"where"}),
     "count": (asked(tc.count), "where", {"nothing", "where"}),
+    "counts": (asked(tc.counts), "counts", set()),
     "histogram": (asked(tc.histogram), "histogram", set()),
     "histogram: where": (asked(lambda x: tc.histogram("age", where=x)), "where", {"nothing", "where"}),
     "marginals": (asked(tc.marginals), "marginals", set()),

@@ -184,7 +184,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Measured)
 
 
 def _tests(policy: Policy, shape: EdgeShape, query: Measured) -> list[Test]:
-    asked = [query.where.compile(policy.domain)] if query.where is not None else []
+    asked = [one.compile(policy.domain) for one in (query.where, *query.listed) if one is not None]
     starts = [shape.only_from, *(absence.only_from for absence in policy.absences)]
     return [*asked, *(test for test in starts if test is not None)]
 

@@ -147,7 +147,8 @@ class Question:
         main, *_ = self.keys
         if not set(self.required) <= {main.name} or self.either:
             return long
-        short = [*main.schema.get("anyOf", [main.schema])]
+        # a mapping has the keys of the question, never the value of the first
+        short = [one for one in main.schema.get("anyOf", [main.schema]) if one.get("type") != "object"]
         return {"anyOf": [*short, *([] if self.required else [{"type": "null"}]), long]}
 
     def rows(self) -> list[str]:

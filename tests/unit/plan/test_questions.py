@@ -43,6 +43,11 @@ WRITTEN = {
     "count": ["count", {"count": "age < 3"}, {"count": {"where": "sick"}}, {"count": None}],
     "histogram": [{"histogram": "age"}, {"histogram": ["age", "sex"]}, {"histogram": {"attributes": ["age"]}}],
     "marginals": ["marginals", {"marginals": ["age", "sex", "sick"]}, {"marginals": {"sets": [["age"], ["sex"]]}}],
+    "counts": [
+        {"counts": {"predicates": {"small": "age < 3", "sick": "sick and sex == 'f'"}}},
+        {"counts": {"predicates": ["age < 3", "sick"], "where": "sex == 'm'"}},
+        {"counts": ["age < 3", "sick"]},
+    ],
     "cumulative": [{"cumulative": "age"}, {"cumulative": {"attribute": "age", "where": "sick"}}],
     "ranges": [{"ranges": "age"}, {"ranges": {"attribute": "age", "ranges": [[0, 2], [3, 5]]}}],
     "rectangles": [
@@ -70,9 +75,19 @@ WRITTEN = {
         {"true_records": {"columns": "age", "key": ["sex", "id"], "application": "lights", "where": "sex == 'm'"}},
         {"true_records": {"columns": "age", "key": ["id"], "version": "May"}},
     ],
-    "top_k": [{"top_k": {"attribute": "clicked", "k": 2}}],
-    "above": [{"above": {"attribute": "clicked", "threshold": 3, "at_most": 1, "values": False}}],
-    "below": [{"below": {"where": "sick", "threshold": 3}}, {"below": {"item": ["clicked", 1], "threshold": 3}}],
+    "top_k": [
+        {"top_k": {"attribute": "clicked", "k": 2}},
+        {"top_k": {"predicates": {"one": "clicked.has(1)", "small": "age < 3"}, "k": 1, "where": "sick"}},
+    ],
+    "above": [
+        {"above": {"attribute": "clicked", "threshold": 3, "at_most": 1, "values": False}},
+        {"above": {"predicates": ["clicked.has(1)", "age < 3"], "threshold": [3, 5], "at_most": 1}},
+    ],
+    "below": [
+        {"below": {"where": "sick", "threshold": 3}},
+        {"below": {"item": ["clicked", 1], "threshold": 3}},
+        {"below": {"predicates": ["clicked.has(1)", "age < 3"], "threshold": 3, "at_most": 1}},
+    ],
 }
 
 

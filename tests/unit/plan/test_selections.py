@@ -285,7 +285,10 @@ REFUSED = [
     (lambda: tc.top_k("clicked", True), "top_k.k must be a whole number from 1; got True"),
     (lambda: tc.top_k("clicked", 41), "top_k.k must be from 1 to 40, the number of items of clicked; got 41"),
     (lambda: tc.top_k("clickd", 4), "top_k must be an attribute of the domain; got 'clickd'. Did you mean 'clicked'?"),
-    (lambda: tc.top_k(["clicked"], 4), "top_k must name one attribute; got ['clicked']"),
+    (
+        lambda: tc.top_k(["clicked"], 4),
+        "top_k.predicates: clicked == True: where: clicked == True must ask for one item. Write clicked.has(item).",
+    ),
     (lambda: tc.above("clicked", 5), "above.at_most must be a whole number from 1, not None"),
     (lambda: tc.above("clicked", 5, at_most=41), "above.at_most must be from 1 to 40"),
     (lambda: tc.above("clicked", 0, at_most=4), "above.threshold must be a whole number from 1; got 0"),

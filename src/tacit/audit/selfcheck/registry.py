@@ -49,6 +49,7 @@ from tacit.plan.questions import (
     below,
     clusters,
     count,
+    counts,
     cumulative,
     histogram,
     marginals,
@@ -187,6 +188,8 @@ _MANY_NEAR: Final = Policy(Domain({"place": Integers(0, 99)}), within(2, "place"
 _FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
 _RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
 _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
+_LISTED: Final = ["age < 4", "age < 2 and disease == 'hiv'", "disease != 'flu'"]
+_FALL_TOGETHER: Final = [f"disease == 'hiv'{more}" for more in ("", " and age < 4", " and age < 2")]
 
 
 @dataclass(frozen=True)
@@ -283,6 +286,8 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
         _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
         _case("marginals-weighted", marginals(sets=[["sick"], ["age", "disease"]]), _EVERYTHING, epsilon=IN_A_CORNER),
+        _case("counts-of-a-list", counts(_LISTED), _EVERYTHING),
+        _case("counts-of-a-list-falling", counts(_FALL_TOGETHER), _ONE_WAY),
         _case("cumulative", cumulative("age"), _NEAR),
         _line_case("cumulative-through-cells", cumulative("age"), _EVERYTHING, "by adding up"),
         _case("ranges", ranges("age", "all"), _NEAR),
@@ -325,6 +330,10 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "thresholds"),
         _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds"),
         _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds"),
+        _case("top-k-of-a-list-falling", top_k(_FALL_TOGETHER, 2), _ONE_WAY, "top_k"),
+        _case("top-k-of-a-list", top_k(_LISTED, 1), _EVERYTHING, "top_k"),
+        _case("above-of-a-list-falling", above(_FALL_TOGETHER, 3, at_most=2), _ONE_WAY, "thresholds"),
+        _case("above-of-a-list", above(_LISTED, 3, at_most=1), _EVERYTHING, "thresholds"),
         _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "visible_records"),
         _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "visible_records"),
         _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "visible_records"),

@@ -110,6 +110,11 @@ class Measured(ABC):
         """Whether every row counts where a person owns several; else a person counts once in each number."""
         return True
 
+    @property
+    def listed(self) -> tuple[Where, ...]:
+        """For each number the predicate that picks whom it counts; none where it is `where` for all of them."""
+        return ()
+
     @abstractmethod
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that is looked at."""

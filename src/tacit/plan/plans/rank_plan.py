@@ -65,6 +65,7 @@ class RankScores:
     name: str
     share: Fraction
     where: Where | None
+    listed: ClassVar[tuple[Where, ...]] = ()
 
     def unit(self, domain: Domain) -> Fraction:
         """Return what one unit of a score is worth in people."""

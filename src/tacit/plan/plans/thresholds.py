@@ -314,8 +314,8 @@ class AbovePlan(ThresholdPlan):
         many, word = self.query.at_most, self.words.of(self.costly)
         return [
             self.words.meaning(),
-            f"items are asked in the order of the domain until {many:,} were {word!r}; what comes after was not asked "
-            "and has no row, and how many were asked is covered like every other answer",
+            f"items are asked in the order of {self.query.order} until {many:,} were {word!r}; what comes after was "
+            "not asked and has no row, and how many were asked is covered like every other answer",
         ]
 
     def noise_document(self) -> dict[str, Any] | None:

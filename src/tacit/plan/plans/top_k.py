@@ -120,7 +120,7 @@ class TopKPlan(RankingPlan):
 
     def terms(self) -> list[str]:
         if self.measuring is None:
-            return ["these are the largest counts; equal ones are taken in the order of the domain"]
+            return [f"these are the largest counts; equal ones are taken in the order of {self.query.order}"]
         if self.choosing is None:
             return ["all counts were measured, and those with the largest values are shown"]
         return ["items were chosen by noisy counts and then measured anew; which ones, and in which order, is covered"]

@@ -144,8 +144,8 @@ def _one_marginal(query: Watched, policy: Policy, fact: Known) -> tuple[LargestS
     domain = policy.domain
     axes = {axis.name: axis for name in fact.histogram for axis in domain.axes_of(name)}
     shape = EdgeShape({name: Same() for name in axes}, any_elsewhere=True)
-    test = query.where.compile(domain) if query.where is not None else None
-    split = {name: found for name, found in axes_of([test]).items() if name in axes}
+    tests = [one.compile(domain) for one in (query.where, *query.listed) if one is not None]
+    split = {name: found for name, found in axes_of(tests).items() if name in axes}
     parts = []
     for cell in cells(split):
         only = Restriction(partial(_in_cell, cell))

@@ -150,8 +150,12 @@ class Watched(Protocol):
     def where(self) -> Where | None:
         """Who is picked; None for everybody."""
 
+    @property
+    def listed(self) -> tuple[Where, ...]:
+        """For each number the predicate that picks whom it counts; none where it is `where` for all of them."""
+
     def response(self, domain: Domain) -> Response:
-        """Return how the answers respond."""
+        """Return how the answers respond, or how each does whose predicate is listed."""
 
     def unit(self, domain: Domain) -> Fraction:
         """Return what one unit of the answers is worth."""
@@ -190,6 +194,7 @@ class CellTables(WhatCounts):
 
     sets: tuple[tuple[str, ...], ...]
     where: Where | None = None
+    listed: ClassVar[tuple[Where, ...]] = ()
 
     def is_items(self, domain: Domain) -> bool:
         """Say whether this counts the items of a set."""

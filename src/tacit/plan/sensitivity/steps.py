@@ -33,6 +33,7 @@ from tacit.drawing import Held
 from tacit.errors import PlanError, sealed
 from tacit.plan.measure.measured import Responding
 from tacit.plan.question import resolve
+from tacit.plan.sensitivity.listed import listed_moves, listed_presence
 from tacit.plan.sensitivity.responses import CellTables, ItemRoom, Jump, LineMove, RecordMove, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -290,6 +291,9 @@ def presence_jumps(
     query: Watched, domain: Domain, absence: Absence, only: Restriction = UNRESTRICTED
 ) -> Iterator[Jump]:
     """Go through what somebody's leaving or joining the data does."""
+    if query.listed:
+        yield from listed_presence(query, domain, absence, only)
+        return
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     split = _split(seen, domain, [test, absence.only_from, *only.tests])
@@ -323,6 +327,9 @@ class _Option:
 
 def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, only: Restriction = UNRESTRICTED) -> Iterator[Jump]:
     """Go through what the edges of one shape do."""
+    if query.listed:
+        yield from listed_moves(query, domain, shape, only)
+        return
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     split = _split(seen, domain, [test, shape.only_from, *only.tests])

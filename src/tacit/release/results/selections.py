@@ -189,8 +189,9 @@ class ItemVerdicts(VerdictRecord):
         return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
 
     def about(self) -> dict[str, Any]:
-        items = _items_at(self.plan, self.plan.query.name, self.places)
-        if isinstance(self.plan.query.threshold, int):
+        query = self.plan.query
+        items = {query.called: query.cells(self.places, self.plan.policy.domain)}
+        if isinstance(query.threshold, int):
             return items
         return side_by_side(items, {"threshold": self.plan.thresholds[self.places].tolist()})
 
@@ -209,7 +210,8 @@ class Ranking(SelectionRecord):
         return f"{len(self.places):,} of {self.plan.query.candidates(self.plan.policy.domain):,}"
 
     def about(self) -> dict[str, Any]:
-        return _items_at(self.plan, self.plan.query.name, self.places)
+        query = self.plan.query
+        return {query.called: query.cells(self.places, self.plan.policy.domain)}
 
 
 def select(plan: SelectionPlan, truth: Ints) -> SelectionRecord:
@@ -303,11 +305,6 @@ def _with_rows(
         _floor=floor,
         _ceiling=ceiling,
     )
-
-
-def _items_at(plan: SelectionPlan, name: str, places: Ints) -> dict[str, Any]:
-    attribute = plan.policy.domain[name]
-    return {name: [attribute.cell(place) for place in places.tolist()]}
 
 
 def _whole(numbers: Sequence[int]) -> Ints:

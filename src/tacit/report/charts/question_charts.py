@@ -19,6 +19,7 @@ from tacit.plan.questions import (
     Below,
     Count,
     Cumulative,
+    ListedCounts,
     Marginals,
     Quantiles,
     Ranges,
@@ -27,6 +28,7 @@ from tacit.plan.questions import (
     Total,
     TrueRecords,
 )
+from tacit.plan.questions.listed_counts import PREDICATE
 from tacit.plan.questions.moments import Moment
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
@@ -88,6 +90,15 @@ UNDER_A_STRIP: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # two view
 @draw.register
 def _(query: Count, record: Any) -> View:
     return one_number(query.who, query.who, record.values, *record.interval(LEVEL), error=record.plan.rmse)
+
+
+@draw.register
+def _(query: ListedCounts, record: Any) -> View:
+    many, (lower, upper) = min(len(record.values), MOST_DRAWN), record.interval(LEVEL)
+    labels = distinct([name for name, _ in query.predicates[:many]])
+    rows = interval_rows(record.values[:many], lower[:many], upper[:many], label=labels)
+    notes = (f"The first {many} of {len(record.values):,} predicates.",) if many < len(record.values) else ()
+    return View(lying_bars(rows, PREDICATE, ALONE, what=query.who), notes)
 
 
 @draw.register
@@ -326,7 +337,7 @@ def _(query: Above, record: ItemVerdicts) -> str:
     above = record.plan.words.above
     rest = "" if compared == items else f" The search stopped there and left out the other {items - compared:,}."
     return (
-        f"{compared:,} of {items:,} compared, in the order of the domain; {record.verdicts.count(above):,} "
+        f"{compared:,} of {items:,} compared, in the order of {query.order}; {record.verdicts.count(above):,} "
         f"{above}.{rest}"
     )
 
@@ -396,7 +407,7 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
     ticks: list[Row] = [{"kind": other, "at": float(place) + 0.5} for place in found[:MOST_POINTS]]
     x = alt.X(
         "from:Q",
-        title=f"{_name(record)}, in the order of the domain",
+        title=f"{_name(record)}, in the order of {query.order}",
         scale=alt.Scale(domain=[0, items], nice=False),
         axis=number_axis(),
     )
@@ -422,9 +433,11 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
 
 def _rows(record: ItemVerdicts | Ranking, picked: Any) -> list[Row]:
     lower, upper = record.interval(LEVEL)
-    labels = labels_of(record.plan.policy.domain[record.plan.query.name], record.places[picked])
+    query, domain, places = record.plan.query, record.plan.policy.domain, record.places[picked]
+    is_value = isinstance(query.choices, str)
+    labels = labels_of(domain[query.called], places) if is_value else distinct(query.cells(places, domain))
     return interval_rows(record.values[picked], lower[picked], upper[picked], label=labels)
 
 
 def _name(record: ItemVerdicts | Ranking) -> str:
-    return printable(record.plan.query.name)
+    return printable(record.plan.query.called)
