@@ -69,7 +69,7 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     epsilon = as_fraction(value, key=key)
     if not 0 < epsilon <= LARGEST_EPSILON:
         fix = "Typical: 0.1 to 2."
-        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix=fix)
+        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=epsilon, fix=fix)
     if not has_few_digits(epsilon):
         raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
     return epsilon
@@ -81,7 +81,7 @@ def as_share(value: Any, *, key: str) -> Fraction:
     if not has_few_digits(share):
         raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
     if 0 < share < FINEST_SHARE or 0 < abs(1 - share) < FINEST_SHARE:
-        raise PlanError("must differ from 0 and from 1 by 1e-9 at least", key=key, given=value, fix="Round it.")
+        raise PlanError("must differ from 0 and from 1 by 1e-9 at least", key=key, given=share, fix="Round it.")
     return share
 
 

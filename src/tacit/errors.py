@@ -62,12 +62,18 @@ class TacitError(Exception):
 
     exit_code = Exit.REFUSED
 
-    def _render_traceback_(self) -> list[str]:
+    def _render_traceback_(self: BaseException) -> list[str]:
         """Return what IPython shows: the message with its notes, and the user's own line instead of our frames."""
         frames = traceback.extract_tb(self.__traceback__)
         own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE) and frame.line]
         where = [f"line {own[-1].lineno}: {own[-1].line}"] if own else []
         return [*where, f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
+
+
+class WrongArguments(TypeError):
+    """An entry point was called with arguments that it does not have; a notebook shows it like a refusal."""
+
+    _render_traceback_ = TacitError._render_traceback_
 
 
 Retold = TypeVar("Retold", bound="Refused")
@@ -354,6 +360,11 @@ def _shown(value: Any) -> str:
         return str(value)
     if type(value) is str and "\n" in value:
         return "a text of several lines"
+    if type(value) in (Fraction, Decimal):
+        from tacit.amounts import shown  # here, not above: it is built on this module
+
+        value = GivenKind(shown(Fraction(value)) if type(value) is Fraction else value)
+        return str(value) if len(value) <= 120 else value[:117] + "..."
     text = repr(value) if _is_plain(value) else kind_of(value)
     return text if len(text) <= 120 else text[:117] + "..."
 
@@ -439,10 +450,10 @@ _NOT_TAKEN = {
 }
 
 
-def _not_called_so(entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+def _not_called_so(entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> WrongArguments | None:
     try:
         inspect.signature(entry).bind(*args, **kwargs)
     except TypeError as unfit:
         why = "".join(f". {why}" for name, why in _NOT_TAKEN.items() if f"argument '{name}'" in str(unfit))
-        return TypeError(f"{entry.__qualname__}: {unfit}{why}")  # names of arguments, no values
+        return WrongArguments(f"{entry.__qualname__}: {unfit}{why}")  # names of arguments, no values
     return None

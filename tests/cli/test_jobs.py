@@ -80,7 +80,7 @@ def test_plan_finds_the_epsilons_of_an_accuracy_and_touches_nothing(clinic: Path
     ("options", "words"),
     [
         (["--error", "20", "--within", "20"], "within must not be given beside error"),
-        (["--level", "0.9"], "level belongs to within; got '0.9'"),
+        (["--level", "0.9"], "level belongs to within; got 0.9"),
         (["--error", "much"], "error must be a finite number; got 'much'"),
         (["--error", "20", "--sweep"], "--error must not be given beside --sweep"),
         (["--sweep", "--out", "clinic.csv"], "--out must be a new file that ends in .svg or .csv; got 'clinic.csv'"),
@@ -157,7 +157,7 @@ def test_a_spent_budget_is_refused_before_anything_is_charged(clinic: Path) -> N
     with Ledger(clinic / "ledger.db") as ledger:
         ledger.grant(dataset="clinic", epsilon="0.7")
     sentence = inside(clinic, "run", "clinic.job.yaml").refusal()
-    assert sentence.startswith("clinic.job.yaml: releases must not cost more in all than what remains, 0.7; got '0.8'.")
+    assert sentence.startswith("clinic.job.yaml: releases must not cost more in all than what remains, 0.7; got 0.8.")
     assert not (clinic / "results").exists()
     assert remaining(clinic) == Fraction(7, 10)
     error = inside(clinic, "run", "clinic.job.yaml", "--json").error()

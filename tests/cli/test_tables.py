@@ -312,10 +312,10 @@ def test_a_range_of_more_values_than_a_map_may_list_is_refused_before_it_is_writ
     [
         ("retention: 0.5, epsilon: 1", "table must have one of retention, epsilon, rho; got ['retention', 'epsilon']"),
         ("", "table must have one of retention, epsilon, rho; got ['public', 'sensitive']"),
-        ("retention: 1", "table.retention must lie strictly between 0 and 1; got '1'"),
+        ("retention: 1", "table.retention must lie strictly between 0 and 1; got 1"),
         ("retention: .nan", "table.retention must be a finite number; got '.nan'"),
-        ("retention: 0.5, lam: 5, delta: 0.3", "table.lam must be at most 1 + (1 - p) / (m p) = 1.33333; got '5'"),
-        ("retention: 0.5, lam: 0.3, delta: 1", "table.delta must lie between 0 and 1; got '1'"),
+        ("retention: 0.5, lam: 5, delta: 0.3", "table.lam must be at most 1 + (1 - p) / (m p) = 1.33333; got 5"),
+        ("retention: 0.5, lam: 0.3, delta: 1", "table.delta must lie between 0 and 1; got 1"),
     ],
 )
 def test_what_a_file_asks_for_is_checked_before_anything_is_paid(table: str, words: str, clinic: Path) -> None:

@@ -241,7 +241,7 @@ def check_cost(job: Job) -> None:
         raise BudgetExceeded(
             f"must not cost more in all than what remains, {shown(left)}",
             key=RELEASES if job.releases else "table",
-            given=shown(job.cost),
+            given=job.cost,
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",
         )

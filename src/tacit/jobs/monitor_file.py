@@ -262,7 +262,7 @@ class MonitorFile:
             if cost > left:
                 rule = f"must not cost more in all than what remains, {shown(left)}"
                 fix = "Ask for less, or grant more budget. Nothing was charged."
-                raise BudgetExceeded(rule, key="monitors", given=shown(cost), file=self.file, fix=fix)
+                raise BudgetExceeded(rule, key="monitors", given=cost, file=self.file, fix=fix)
             self._check_policies(new)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened: dict[str, Monitor] = {}

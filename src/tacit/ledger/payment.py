@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import select
 
@@ -56,14 +56,14 @@ class LedgerRules:
         # (policy of an account, policy of a charge) -> does the second cover the first?
         self._compared: dict[tuple[str, str], bool] = {}
 
-    def check_budget(self, who: str, account: RunningSum, amount: Fraction, *, given: Any, dataset: str) -> None:
+    def check_budget(self, who: str, account: RunningSum, amount: Fraction, *, dataset: str) -> None:
         """Refuse a charge that does not fit."""
         if amount <= account.remaining:
             return
         raise BudgetExceeded(
             f"must fit in what remains of {who}: {shown(account.remaining)} of {shown(account.granted)}",
             key="epsilon",
-            given=shown(given) if isinstance(given, Fraction) else given,
+            given=amount,
             file=self._file,
             fix=f"Nothing was charged. Ask for less, or grant more: {grant_command(self._file, dataset)}.",
         )
@@ -162,7 +162,6 @@ class Payment:
             (exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges
         ]
         self._sum = sum((amount for amount, _ in self._charges), Fraction(0))
-        self._given: Any = charges[0][0] if len(charges) == 1 else shown(self._sum)
         self._dataset, self._holder = book.dataset(dataset), book.analyst(analyst)
         self._policy, self._first, self._clauses = policy, first, clauses
         self._fingerprint = checked_policy(policy, file=file)
@@ -226,7 +225,7 @@ class Payment:
         """Return the accounts, as far as they are charged, or refuse the payment; nothing is written."""
         total, own = self._accounts(page) if self._charges else (RunningSum(), None)
         for who, account in self._budgets(total, own) if self._charges else ():
-            self._rules.check_budget(who, account, self._sum, given=self._given, dataset=self._dataset)
+            self._rules.check_budget(who, account, self._sum, dataset=self._dataset)
         for clause in self._clauses:
             clause.check(page, self._dataset)
         return total, own

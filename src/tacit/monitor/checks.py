@@ -72,7 +72,7 @@ def check_scale(step: int, epsilon: Fraction) -> None:
         lowest, highest = shown(step / LARGEST_SCALE), shown(step / SMALLEST_SCALE)
         rule = f"must lie between {lowest} and {highest} here"
         fix = "Below, the noise hides any count; above, there is none."
-        raise PlanError(rule, key="epsilon", given=shown(epsilon), fix=fix)
+        raise PlanError(rule, key="epsilon", given=epsilon, fix=fix)
 
 
 def check_columns(columns: EventColumns, policy: Policy) -> None:

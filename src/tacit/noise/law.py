@@ -93,7 +93,7 @@ class Law(ABC):
             raise PlanError(
                 f"must have fewer than {MOST_VALUES:,} values that matter",
                 key="noise",
-                given=f"{last - first + 1:,}",
+                given=last - first + 1,
                 fix="Ask for less noise.",
             )
         yield 1.0, first, self.pmf(np.arange(first, last + 1))

@@ -73,7 +73,8 @@ def cost_or_accuracy(epsilon: Any, error: Any = None, within: Any = None, level:
         key: value for key, value in (("epsilon", epsilon), ("error", error), ("within", within)) if value is not None
     }
     if level is not None and "within" not in given:
-        raise PlanError("belongs to within", key="level", given=level, fix="Say within=20, level=0.95.")
+        share = as_fraction(level, key="level")
+        raise PlanError("belongs to within", key="level", given=share, fix="Say within=20, level=0.95.")
     if not given:
         raise PlanError("must be given", key="epsilon", fix=_HOW)
     if len(given) > 1:
@@ -84,14 +85,12 @@ def cost_or_accuracy(epsilon: Any, error: Any = None, within: Any = None, level:
         return as_epsilon(epsilon)
     wanted = as_fraction(given[key], key=key)
     if not 0 < wanted < 10**300:
-        raise PlanError(
-            "must lie above 0", key=key, given=given[key], fix="For instance 20, in the unit of the answer."
-        )
+        raise PlanError("must lie above 0", key=key, given=wanted, fix="For instance 20, in the unit of the answer.")
     if key == "error":
         return Accuracy(wanted)
     share = as_share(LEVEL if level is None else level, key="level")
     if not 0 < share < 1:
-        raise PlanError("must lie strictly between 0 and 1", key="level", given=level, fix="Use 0.95.")
+        raise PlanError("must lie strictly between 0 and 1", key="level", given=share, fix="Use 0.95.")
     return Accuracy(wanted, share)
 
 
@@ -142,15 +141,14 @@ def _out_of_reach(
 ) -> PlanError | BudgetExceeded:
     if isinstance(found, PlanError):
         return found
-    given = float(wanted.error) if wanted.error.denominator > 1 else int(wanted.error)
     reached = shown(_rounded(error))
     fix = f"Say {wanted.key}={reached} or more"
     if limited:
         rule = f"cannot be reached with what remains of the budget: epsilon {shown(most)} reaches {reached}"
         fix = f"{fix}, or grant more budget. Nothing was charged."
-        return BudgetExceeded(rule, key=wanted.key, given=given, fix=fix)
+        return BudgetExceeded(rule, key=wanted.key, given=wanted.error, fix=fix)
     rule = f"cannot be reached: the largest epsilon, {shown(most)}, reaches {reached}"
-    return PlanError(rule, key=wanted.key, given=given, fix=f"{fix}.")
+    return PlanError(rule, key=wanted.key, given=wanted.error, fix=f"{fix}.")
 
 
 def _rounded(number: float) -> Fraction:

@@ -300,7 +300,7 @@ class Purse:
                 if self._budget is not None and self._spent + epsilon > self._budget:
                     rule = f"must not exceed what remains, {shown(self._budget - self._spent)}"
                     fix = "Ask for less, or start a session with a larger budget."
-                    raise BudgetExceeded(rule, key="epsilon", given=shown(epsilon), fix=fix)
+                    raise BudgetExceeded(rule, key="epsilon", given=epsilon, fix=fix)
                 showing = self.leakage.showing(shows, coins.mark) if shows else None
                 if self.ledger is None:
                     if table is not None:

@@ -60,8 +60,8 @@ def test_releases_without_any_key_share_the_budget_evenly(job_of):
         ([{"error": 20, "within": 20}], {}, "releases[0].within must not be given beside error"),
         ([{"error": 20, "weight": 2}], {}, "releases[0].weight is for releases that share what the others leave"),
         ([{"epsilon": 0.5, "weight": 2}], {}, "releases[0].weight is for releases that share what the others leave"),
-        ([{"error": 20, "level": 0.9}], {}, "releases[0].level belongs to within; got '0.9'"),
-        ([{"error": -1}], {}, "releases[0].error must lie above 0; got '-1'"),
+        ([{"error": 20, "level": 0.9}], {}, "releases[0].level belongs to within; got 0.9"),
+        ([{"error": -1}], {}, "releases[0].error must lie above 0; got -1"),
         ([{"weight": 0}], {}, "releases[0].weight must lie above 0"),
         ([{"within": [1]}], {}, "releases[0].within must be a number; got [1]"),
         (

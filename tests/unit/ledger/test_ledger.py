@@ -430,7 +430,7 @@ def test_the_sentence_of_a_spent_budget() -> None:
         "charged. Ask for less, or grant more: `tacit ledger grant ledger.db --dataset clinic --epsilon 1`."
     )
     assert message(ledger.charge, dataset="clinic", analyst="ana", epsilon="1/3") == (
-        "ledger.db: epsilon must fit in what remains of the cap of 'ana' in dataset 'clinic': 0.1 of 0.5; got '1/3'. "
+        "ledger.db: epsilon must fit in what remains of the cap of 'ana' in dataset 'clinic': 0.1 of 0.5; got 1/3. "
         "Nothing was charged. Ask for less, or grant more: `tacit ledger grant ledger.db --dataset clinic --epsilon 1`."
     )
     assert len(ledger.entries()) == 5

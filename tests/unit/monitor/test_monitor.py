@@ -715,7 +715,7 @@ def test_a_large_map_of_numbers(tmp_path: Path) -> None:
         ({"epsilon": 0}, "epsilon must lie above 0 and at most 1000; got 0."),
         ({"epsilon": -1}, "epsilon must lie above 0"),
         ({"epsilon": float("nan")}, "epsilon must be a finite number"),
-        ({"epsilon": 101}, "epsilon must lie between 0.000000000001 and 100 here; got '101'."),
+        ({"epsilon": 101}, "epsilon must lie between 0.000000000001 and 100 here; got 101."),
         ({"epsilon": "1e-13"}, "epsilon must lie between"),
         ({"place": "gim"}, "place must be one of the items; got 'gim'. Did you mean 'gym'?"),
         ({"place": None}, "place must be one of the items; got None"),

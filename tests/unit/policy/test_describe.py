@@ -197,7 +197,7 @@ def test_a_distance_that_every_value_is_within_leaves_no_rough_value():
     [
         (("age",), 75, "must not be larger than the range of age, 74; got 75. Lower it. If any two values look alike"),
         (("age", "stage"), 80, "must not be larger than the range of age and stage, 79; got 80. Lower it."),
-        (("degree",), "1.2", "must not be larger than the range of degree, 1.1; got '1.2'"),
+        (("degree",), "1.2", "must not be larger than the range of degree, 1.1; got 1.2"),
     ],
 )
 def test_a_distance_that_is_wider_than_the_domain_is_refused(names, theta, rule):

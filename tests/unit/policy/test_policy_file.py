@@ -321,7 +321,7 @@ OF_DOMAINS = [  # of what stands below the word domain
 OF_FAMILIES = [  # of what stands below the word secrets, in line 6
     (
         "\n  - within:\n      theta: -1\n      attributes: [age]",
-        ":8: secrets[0].within.theta must be positive; got '-1'. Raise it.",
+        ":8: secrets[0].within.theta must be positive; got -1. Raise it.",
     ),
     (
         "\n  - everything\n  - attributes: [age,\n      disaese]",

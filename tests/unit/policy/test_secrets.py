@@ -121,7 +121,7 @@ REFUSED = [  # sentences without their first word, secrets
     (lambda: partition("age", blocks=["10..0"]), ".partition.age.blocks must be a list of values or a range"),
     (lambda: partition("age", blocks=["0..10", [10, 15]]), ".partition.age.blocks must not overlap"),
     (lambda: partition("age", blocks=[[0, 7]]), ".partition.age.blocks must be a whole number from 0 to 20"),
-    (lambda: within(0, "age"), ".within.theta must be positive; got '0'. Raise it."),
+    (lambda: within(0, "age"), ".within.theta must be positive; got 0. Raise it."),
     (
         lambda: partition("age", blocks=[[], [5, 10]]),
         ".partition.age.blocks must not have an empty block; got []. Remove it.",

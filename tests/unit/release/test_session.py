@@ -39,7 +39,7 @@ def test_a_release_spends_and_refuses_when_the_budget_is_gone():
     with pytest.raises(tc.BudgetExceeded) as refused:
         s.release(tc.count("age < 5"), epsilon=0.3)
     assert str(refused.value) == (
-        "epsilon must not exceed what remains, 0.25; got '0.3'. Ask for less, or start a session with a larger budget."
+        "epsilon must not exceed what remains, 0.25; got 0.3. Ask for less, or start a session with a larger budget."
     )
     assert s.remaining == Fraction(1, 4)
     s.release(tc.count("age < 5"), epsilon="1/4")

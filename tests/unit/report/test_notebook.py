@@ -108,3 +108,8 @@ def test_a_refusal_shows_the_own_line_and_no_frame_of_ours() -> None:
         tc.Integers(9, 3)
     shown = refused.value._render_traceback_()
     assert shown == [f"line {refused.traceback[0].lineno + 1}: tc.Integers(9, 3)", f"PolicyError: {refused.value}"]
+    with pytest.raises(TypeError) as wrong:
+        tc.Session({}, [], bugdet=1)
+    shown = wrong.value._render_traceback_()
+    assert shown[0].endswith("tc.Session({}, [], bugdet=1)")
+    assert shown[1:] == ["WrongArguments: Session.__init__: got an unexpected keyword argument 'bugdet'"]

@@ -263,7 +263,7 @@ def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_no
     monkeypatch.setattr(tc.Session, "_reserve", others_are_faster)
     with pytest.raises(BudgetExceeded) as caught:
         publish(job)
-    assert "must fit in what remains of the total of dataset 'clinic': 0.3 of 1; got '0.5'" in str(caught.value)
+    assert "must fit in what remains of the total of dataset 'clinic': 0.3 of 1; got 0.5" in str(caught.value)
     assert "Nothing was charged" in str(caught.value)
     assert "Budget was spent" not in str(caught.value)
     assert spent(job) == Fraction(7, 10)

@@ -28,7 +28,7 @@ from tacit.amounts import as_fraction
 from tacit.arrays import Bools, Floats, Ints
 from tacit.audit.disclosure_audits import whole_ratios as ratios
 from tacit.audit.disclosure_audits.ratios import GAUSSIAN, LAPLACE, closeness
-from tacit.errors import PlanError, nearest
+from tacit.errors import PlanError, nearest, word_or_kind
 from tacit.noise.law import Law
 from tacit.noise.sum_bounds import Term
 from tacit.noise.two_scale import TwoScale
@@ -171,7 +171,9 @@ class OneScale:
         for key, given in (("scale", scale), ("step", step)):
             is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
             if not is_number or not 0 < given < np.inf:
-                raise PlanError("must be a finite number above 0", key=key, given=str(given), fix="For instance 48.0.")
+                raise PlanError(
+                    "must be a finite number above 0", key=key, given=word_or_kind(given), fix="For instance 48.0."
+                )
         closeness(1, 1, float(scale), 0.5, noise)  # refuses a noise that there is none of
         return cls(float(scale), noise, float(step))
 

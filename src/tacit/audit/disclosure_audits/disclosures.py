@@ -46,7 +46,7 @@ from tacit.audit.disclosure_audits.confidences import (
 from tacit.audit.disclosure_audits.ratios import LAPLACE
 from tacit.audit.disclosure_audits.yardsticks import Yardsticks
 from tacit.drawing import Held, draw
-from tacit.errors import PlanError, kind_of, sealed
+from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.plan.plans.plan import Plan
 from tacit.release.curator import PRIVATE
 from tacit.release.curator.private_counts import counts_of_columns, counts_under
@@ -91,7 +91,7 @@ class Thresholds:
                     "closeness": ("lie above 0 and at most at 1", "0.7"),
                     "jump": ("be a finite number above 0", "3"),
                 }[key]
-                raise PlanError(f"must {rule}", key=key, given=str(given), fix=f"Usual: {usual}.")
+                raise PlanError(f"must {rule}", key=key, given=word_or_kind(given), fix=f"Usual: {usual}.")
             object.__setattr__(self, key, float(given))
 
 
@@ -149,7 +149,7 @@ class Disclosure(Held):
         rows = []
         for epsilon in epsilons:
             if not 0 < epsilon < np.inf:
-                raise PlanError("must be numbers above 0", key="epsilons", given=str(epsilon))
+                raise PlanError("must be numbers above 0", key="epsilons", given=word_or_kind(epsilon))
             many = self._tried(epsilon)
             if many is not None:
                 rows.append((float(epsilon), many, self._error_at(epsilon)))

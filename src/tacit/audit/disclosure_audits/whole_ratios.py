@@ -42,7 +42,7 @@ import numpy.typing as npt
 from tacit.amounts import as_fraction
 from tacit.arrays import Floats, Ints
 from tacit.audit.disclosure_audits.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
-from tacit.errors import PlanError
+from tacit.errors import PlanError, word_or_kind
 from tacit.noise.cube import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
@@ -127,7 +127,7 @@ def as_share(tau: Any) -> Fraction:
     """Return `tau` as an exact number, or refuse."""
     share = as_fraction(tau if np.ndim(tau) else np.asarray(tau).item(), key="tau")
     if not 0 < share < 1:
-        raise PlanError("must lie between 0 and 1", key="tau", given=str(tau), fix="For instance 0.2, for a fifth.")
+        raise PlanError("must lie between 0 and 1", key="tau", given=share, fix="For instance 0.2, for a fifth.")
     return share
 
 
@@ -135,7 +135,9 @@ def named(scale: Any, noise: str | Law) -> Law:
     """Return the law of a noise that has a name, or the law itself."""
     if isinstance(noise, Law):
         if scale is not None:
-            raise PlanError("must be None beside a law of noise, which has its own", key="scale", given=str(scale))
+            raise PlanError(
+                "must be None beside a law of noise, which has its own", key="scale", given=word_or_kind(scale)
+            )
         return noise
     name = noise.replace("_", "-") if isinstance(noise, str) else ""
     if name not in NAMED:
@@ -153,7 +155,7 @@ def named(scale: Any, noise: str | Law) -> Law:
 def _scale(given: Any) -> Fraction:
     unit = as_fraction(given if np.ndim(given) else np.asarray(given).item(), key="scale")
     if unit <= 0:
-        raise PlanError("must be a finite number above 0", key="scale", given=str(given))
+        raise PlanError("must be a finite number above 0", key="scale", given=unit)
     return unit
 
 
@@ -304,7 +306,7 @@ def values_of(law: Law) -> WholeLaw:
         raise PlanError(
             f"must have fewer than {MOST_VALUES:,} values that matter",
             key="noise",
-            given=f"{last - first + 1:,}",
+            given=last - first + 1,
             fix='At such a scale noise="laplace" says the same.',
         )
     return WholeLaw(first, np.asarray(law.pmf(np.arange(first, last + 1))), law.mean())
@@ -326,7 +328,7 @@ def sum_of(parts: Sequence[tuple[WholeLaw, int]]) -> WholeLaw:
         return NOTHING
     size = 1 + sum(many * (len(part.chances) - 1) for part, many in parts)
     if size >= MOST_VALUES * 4:
-        raise PlanError("must have a sum with fewer values", key="noise", given=f"{size:,}", fix="Ask for less noise.")
+        raise PlanError("must have a sum with fewer values", key="noise", given=size, fix="Ask for less noise.")
     points = 1 << (size - 1).bit_length()
     transformed = np.ones(points // 2 + 1, dtype=np.complex128)
     for part, many in parts:

@@ -282,9 +282,9 @@ def syntactic(
     known, targets = as_names(public, "public"), as_names(sensitive, "sensitive")
     check_apart(known, targets)
     if isinstance(l, bool) or not isinstance(l, int) or l < 1:
-        raise PlanError("must be a whole number from 1", key="l", given=str(l), fix="Use 2.")
+        raise PlanError("must be a whole number from 1", key="l", given=word_or_kind(l), fix="Use 2.")
     if not isinstance(rho1, int | float) or isinstance(rho1, bool) or not 0 < rho1 < 1:
-        raise PlanError("must lie between 0 and 1", key="rho1", given=str(rho1), fix="For instance 0.1.")
+        raise PlanError("must lie between 0 and 1", key="rho1", given=word_or_kind(rho1), fix="For instance 0.1.")
     wanted, orders = _levels(known, taxonomy, levels), _orders(targets, order)
     full = (*known, *targets)
     private = PRIVATE
@@ -345,7 +345,9 @@ def _levels(known: Sequence[str], path: Any, levels: Any) -> dict[str, tuple[Tax
         if name not in known:
             raise PlanError("must be one of the public attributes", key="levels", given=name, fix="Name it as public.")
         if isinstance(level, bool) or not isinstance(level, int) or level < 0:
-            raise PlanError("must be a whole number from 0", key=f"levels.{name}", given=str(level), fix="Use 1.")
+            raise PlanError(
+                "must be a whole number from 0", key=f"levels.{name}", given=word_or_kind(level), fix="Use 1."
+            )
     return {name: (tree, level) for name, level in given.items()}
 
 

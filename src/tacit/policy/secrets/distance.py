@@ -85,7 +85,7 @@ class Within(Secrets):
     def check(self, domain: Domain) -> None:
         check_names(self.names, domain, "secrets.within")
         if self.theta <= 0:
-            raise PolicyError("must be positive", key="secrets.within.theta", given=str(self.theta), fix="Raise it.")
+            raise PolicyError("must be positive", key="secrets.within.theta", given=self.theta, fix="Raise it.")
         if not isinstance(self.metric, str) or not Metric.is_kind(self.metric):
             rule, fix = (
                 f"must be l1, l2, l3 and so on up to l{MOST_POWER}, or linf",
@@ -104,7 +104,7 @@ class Within(Secrets):
             raise PolicyError(
                 f"must not be larger than the range of {listed(self.names)}, {shown(wide)}",
                 key="secrets.within.theta",
-                given=int(self.theta) if self.theta.denominator == 1 else shown(self.theta),
+                given=self.theta,
                 fix="Lower it." + (all_of_it if len(self.names) == 1 else ""),
             )
 

@@ -153,9 +153,9 @@ class Criterion:
         for key, given, known in (("criterion", self.how, CRITERIA), ("tails", self.tails, TAILS)):
             check_known(given, known, key)
         if self.lam <= 0:
-            raise PlanError("must be positive", key="lam", given=shown(self.lam), fix="For instance 0.3.")
+            raise PlanError("must be positive", key="lam", given=self.lam, fix="For instance 0.3.")
         if not 0 < self.delta < 1:
-            raise PlanError("must lie between 0 and 1", key="delta", given=shown(self.delta), fix="For instance 0.3.")
+            raise PlanError("must lie between 0 and 1", key="delta", given=self.delta, fix="For instance 0.3.")
 
     @property
     def each(self) -> bool:
@@ -180,7 +180,7 @@ class Criterion:
                 f"must be at most 1 + (1 - p) / (m p) = {float(largest):.6g}: the estimate of a frequency "
                 "near 1 cannot be wrong by more on the lower side",
                 key="lam",
-                given=shown(self.lam),
+                given=self.lam,
                 fix="Ask for a smaller error, or keep fewer values.",
             )
 
@@ -223,11 +223,13 @@ def as_retention(value: Any) -> Fraction:
     """Return a retention probability as an exact fraction strictly between 0 and 1, or refuse."""
     retention = as_fraction(value, key="retention")
     if 0 < retention < FINEST_SHARE:
-        raise PlanError("must be at least 1e-9", key="retention", given=value, fix="So little tells nothing; raise it.")
+        raise PlanError(
+            "must be at least 1e-9", key="retention", given=retention, fix="So little tells nothing; raise it."
+        )
     if not 0 < retention < 1:
         rule = "must lie strictly between 0 and 1"
         fix = "At 0 nothing could be learnt, at 1 nothing would be hidden. For instance 0.5."
-        raise PlanError(rule, key="retention", given=value, fix=fix)
+        raise PlanError(rule, key="retention", given=retention, fix=fix)
     return retention
 
 

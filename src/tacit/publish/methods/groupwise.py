@@ -97,7 +97,7 @@ class Groupwise(PromisingMethod):
             if not found[-1]:
                 rule = "must be smaller: there is no retention at which groups of some size pass"
                 fix = "Ask for less, or take method='masked'."
-                raise PlanError(rule, key="delta", given=shown(self.criterion.delta), fix=fix)
+                raise PlanError(rule, key="delta", given=self.criterion.delta, fix=fix)
         return found
 
     def check(self) -> None:

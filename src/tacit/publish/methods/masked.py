@@ -221,13 +221,13 @@ class Masked(PromisingMethod):
         lam, delta = self.criterion.lam, self.criterion.delta
         if lam >= 1:
             rule = "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count"
-            raise PlanError(rule, key="lam", given=shown(lam), fix="Ask for a smaller error, or take method='best'.")
+            raise PlanError(rule, key="lam", given=lam, fix="Ask for a smaller error, or take method='best'.")
         if delta > largest_delta(lam):
             raise PlanError(
                 f"must be at most {shown(largest_delta(lam))} for masked counts and lam = {shown(lam)}: however wide "
                 "the masks are, the best multiple of a masked count is right more often",
                 key="delta",
-                given=shown(delta),
+                given=delta,
                 fix="Ask for a smaller lam or delta, or take method='best'.",
             )
         if self.criterion.each and self.kappa > WIDEST:

@@ -132,7 +132,7 @@ class Sampled(PromisingMethod):
     def _too_much(self) -> PlanError:
         rule = "must be smaller: at this one, even a single perturbed record tells too much for the criterion"
         fix = "Keep values less often, or take method='best', which finds one that can."
-        return PlanError(rule, key="retention", given=shown(self.channel.retention), fix=fix)
+        return PlanError(rule, key="retention", given=self.channel.retention, fix=fix)
 
     def check(self) -> None:
         """Refuse if a group of one person cannot be published; if it can, every group can give a sample of one."""
