@@ -85,6 +85,6 @@ def definition(base: Any) -> list[int]:
 def test_a_question_counts_what_its_definition_says(query, engine, tmp_path, request):
     source = in_engine(engine, TABLE, tmp_path, request)
     bases, expected = measured(query)
-    _, counted = count_once(bases, open_for(POLICY, source), POLICY)
+    _, counted = count_once([(base, POLICY) for base in bases], open_for(POLICY, source))
     assert [found.tolist() for found in counted] == expected
     assert all(any(numbers) for numbers in expected)  # nobody at all would be no test

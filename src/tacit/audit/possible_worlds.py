@@ -29,7 +29,8 @@ from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
-from tacit.plan.question import Query, resolve
+from tacit.plan.question import Query
+from tacit.plan.sensitivity.steps import asked_under
 from tacit.policy.domain import every_record
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
@@ -133,8 +134,8 @@ def steps_among(query: Any, policy: Policy, worlds: Sequence[Sequence[Any]]) -> 
     >>> steps_among(tc.count("x == True"), policy, [[False] * 5, [True] * 5])  # all alike, and that is known
     (5, 1.0)
     """
-    domain = policy.domain
-    asked = resolve(query, domain).counted
+    question, policy = asked_under(query, policy)
+    domain, asked = policy.domain, question.counted
     listed = [tuple(domain.record(record) for record in world) for world in worlds]
     adds = contributions(asked, domain, {record for world in listed for record in world})
     largest, restricted = 0, 0.0

@@ -204,7 +204,7 @@ def _point(explained: Explanation) -> dict[str, float | None]:
 def kept_beside_errors(job: Job, explanations: Mapping[str, Explanation]) -> dict[str, Any]:
     """Return what counts with each number of rows per person, of true rows, beside the errors that plans would have.
 
-    Errors of means and quantiles are for as many rows as would count.
+    Errors of means and quantiles are for as many rows as would count, or people where each has one number.
     """
     from tacit.amounts import rough
     from tacit.plan.choose import choose
@@ -221,7 +221,10 @@ def kept_beside_errors(job: Job, explanations: Mapping[str, Explanation]) -> dic
         plans = {name: each.plan for name, each in explanations.items() if each.plan.records is None}
         planned = {name: choose(plan.query, several, plan.epsilon) for name, plan in plans.items()}
         rows = max(round(one.rows * checked.kept), 1)
-        errors = {name: plan.stated_for(rows).rmse for name, plan in planned.items()}
+        people = checked.remaining or rows
+        errors = {
+            name: plan.stated_for(rows if plan.query.each is None else people).rmse for name, plan in planned.items()
+        }
         said = ", ".join(f"{name} {rough(error)}" for name, error in errors.items())
         listed.append({**asdict(one), "expected_rmse": errors, "words": f"{one}; errors: {said}"})
     return {"private": checked.private, "rows_per_person": listed}

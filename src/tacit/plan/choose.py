@@ -18,15 +18,16 @@ from tacit.drawing import Held, as_html
 from tacit.errors import PlanError, TacitError, safe_cause, sealed
 from tacit.plan.accuracy import Accuracy, cost_of, plan_reaching
 from tacit.plan.plans.plan import Plan
-from tacit.plan.question import PlanningFault, resolve
+from tacit.plan.question import PlanningFault
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
+from tacit.plan.sensitivity.steps import asked_under
 from tacit.policy.policy import Policy, as_policy
 
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
     try:
-        asked = resolve(query, as_policy(policy).domain).read_under(policy)
+        asked, policy = asked_under(query, as_policy(policy))
         plan: Plan = asked.plan(policy, as_epsilon(epsilon))
     except TacitError:
         raise

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tacit.errors import InternalError, PlanError, PolicyError, TacitError, kind_of
 from tacit.plan.measure.measured import Measured, Responding
 from tacit.policy.genuine import is_genuine, settle, stranger
+from tacit.policy.person_numbers import PersonNumber
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
@@ -47,9 +48,14 @@ class PlanningFault(InternalError):
 
 @dataclass(frozen=True, kw_only=True)
 class WhatCounts:
-    """What is counted where people own several rows: `people`, each once, or `rows`; None leaves it to the question."""
+    """What is counted where people own several rows: `people`, each once, or `rows`; None leaves it to the question.
+
+    A question about one number of each person has it as `each`. It then asks for an attribute of the number's name,
+    and which rows are picked is part of the number.
+    """
 
     of: str | None = None
+    each: PersonNumber | None = None
 
 
 class Query(WhatCounts, ABC):
@@ -117,7 +123,14 @@ class Query(WhatCounts, ABC):
     def document(self) -> Any:
         """Return what a job file says for this query."""
         condition = {} if self.where is None else {"where": str(self.where)}
-        return {self.word: {**self.options(), **condition, **self.reading()}}
+        options = self.options()
+        if self.each is not None:
+            main, *_ = options  # what is named: the attribute
+            said = options.pop(main)
+            if self.each.attribute is not None:
+                options = {main: self.each.attribute if isinstance(said, str) else [self.each.attribute], **options}
+            condition = self.each.document()
+        return {self.word: {**options, **condition, **self.reading()}}
 
     def reading(self) -> dict[str, str]:
         """Return what a job file says about what is counted."""
@@ -144,8 +157,15 @@ class Query(WhatCounts, ABC):
     def among(self, people: Where) -> Query:
         """Return the same question about those of its people whom a predicate picks."""
         query: Any = self
-        restricted: Query = replace(query, where=people if self.where is None else self.where & people)
+        picked = people if self.picked is None else self.picked & people
+        among = {"where": picked} if self.each is None else {"each": replace(self.each, where=picked)}
+        restricted: Query = replace(query, **among)
         return restricted
+
+    @property
+    def picked(self) -> Where | None:
+        """The predicate that restricts the question: to people, or to the rows that people's numbers are made of."""
+        return self.where if self.each is None else self.each.where
 
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""
@@ -245,7 +265,10 @@ def resolve(query: Any, domain: Domain) -> Query:
             key=f"query {getattr(type(asked), 'keyword', '')}".rstrip(),
             fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
         )
-    return asked.resolved(domain)
+    if asked.each is None:
+        return asked.resolved(domain)
+    asked.each.check(domain)
+    return asked
 
 
 # ---- what the modules of questions share ----------------------------------------------------------------------------
@@ -299,8 +322,10 @@ def columns_of(predicate: Where | None) -> frozenset[str]:
     return frozenset() if predicate is None else predicate.columns()
 
 
-def suffix(predicate: Where | None, of: str | None = None) -> str:
+def suffix(predicate: Where | None, of: str | None = None, each: PersonNumber | None = None) -> str:
     """Return what is counted, if it is said, and the predicate, as they stand at the end of a query's name."""
+    if each is not None:
+        return each.options_in_words
     return ("" if of is None else f", of {of}") + ("" if predicate is None else f" where {predicate}")
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
+from tacit.plan.question import read_where
 from tacit.policy.genuine import as_plain
 from tacit.policy.keys import ANY, TEXT, TEXTS, Key, Keys, Schema
+from tacit.policy.person_numbers import EACH, PersonNumber
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import YamlEntry
 
@@ -95,6 +97,13 @@ def read_ends(given: Any, key: str, one: tuple[str, ...], fix: str) -> tuple[tup
 WHERE: Final = Key("where", TEXT, "For instance: age < 18.")
 OF: Final = Key("of", {"enum": ["people", "rows"]}, "What counts where a person owns several rows: people or rows.")
 ATTRIBUTE: Final = Key("attribute", TEXT, required=True)
+OF_EACH: Final = (
+    Key("each", {"enum": list(EACH)}, "One number of each person: how many rows, or sum, mean or max in them."),
+    Key("at_most", {"type": "number"}, "Numbers of people above it count as that.", read=as_decimals),
+    Key("step", {"type": "number", "exclusiveMinimum": 0}, "People's numbers are rounded to it.", read=as_decimals),
+)
+ATTRIBUTE_OR_EACH: Final = (Key("attribute", TEXT), *OF_EACH)
+OR_ROWS: Final = ("attribute", "each")
 ATTRIBUTES: Final = Key("attributes", TEXTS, required=True)
 BY: Final = Key("by", TEXTS, "One answer for each cell of these attributes.")
 
@@ -104,7 +113,8 @@ class Question:
     """A word of job files: its keys, the first of which may be written alone; what asks it; an example for audits.
 
     `ask` is called with the value of the first key (of `attributes`, with each name) and with the others by name.
-    `shown` has lines of the docs table: what to write, and what it answers. Of `either`, exactly one key must be given.
+    `shown` has lines of the docs table: what to write, and what it answers. Of `either`, exactly one key must be given,
+    of `some` at least one.
     `by_group` tells whoever wants an answer for each group, where there is no key `by`, how to ask for it.
     """
 
@@ -114,6 +124,7 @@ class Question:
     example: Callable[[Policy], Any]
     shown: tuple[tuple[str, str], ...]
     either: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
     by_group: str = _ONE_BY_ONE
 
     @property
@@ -129,10 +140,10 @@ class Question:
             if key not in names:
                 fix = self.by_group if str(key) in _GROUPS and "by" not in names else nearest(str(key), names)
                 raise PlanError("must be a known key", key=f"query.{self.keyword}", given=key, fix=fix)
-        for key in self.required:
-            if key not in options:
-                fix = f"Add `{key}: ..` under `{self.keyword}:`."
-                raise PlanError(f"must say {key}", key=f"query.{self.keyword}", given=given, fix=fix)
+        neither = self.some[:1] if not options.keys() & set(self.some) else ()
+        for key in [*neither, *(key for key in self.required if key not in options)]:
+            fix = f"Add `{key}: ..` under `{self.keyword}:`."
+            raise PlanError(f"must say {key}", key=f"query.{self.keyword}", given=given, fix=fix)
         first = [options.pop(main)] if main in options else []
         try:
             return self.ask(*(names_of(*first) if main == "attributes" and first else first), **options)
@@ -144,12 +155,14 @@ class Question:
         long = Keys(*self.keys).schema()
         if self.either:
             long["oneOf"] = [{"required": [name]} for name in self.either]
+        if self.some:
+            long["anyOf"] = [{"required": [name]} for name in self.some]
         main, *_ = self.keys
         if not set(self.required) <= {main.name} or self.either:
             return long
         # a mapping has the keys of the question, never the value of the first
         short = [one for one in main.schema.get("anyOf", [main.schema]) if one.get("type") != "object"]
-        return {"anyOf": [*short, *([] if self.required else [{"type": "null"}]), long]}
+        return {"anyOf": [*short, *([] if self.required or self.some else [{"type": "null"}]), long]}
 
     def rows(self) -> list[str]:
         """Return the lines of the docs table."""
@@ -157,6 +170,30 @@ class Question:
             f"| {self.keyword if number == 0 else ''} | {written} | {answers} |".replace("|  |", "| |")
             for number, (written, answers) in enumerate(self.shown)
         ]
+
+
+def about(
+    keyword: str, name: Any, *, where: Any, of: Any, each: Any, at_most: Any, step: Any, also: Any = None
+) -> dict[str, Any]:
+    """Return the fields of a question about an attribute, or about one number of each person.
+
+    `also` is what a question about such numbers does not take: groups, a weight, or further attributes.
+    """
+    picked = read_where(where)
+    if each is None:
+        for key, given in (("at_most", at_most), ("step", step)):
+            if given is not None:
+                fix = "Add `each`: rows, sum, mean or max; or leave it out."
+                raise PlanError("is about one number of each person", key=f"{keyword}.{key}", given=given, fix=fix)
+        return {"name": name, "where": picked, "of": of}
+    if of == "rows":
+        fix = "Leave one of the two out."
+        raise PlanError("must not be rows where each person has one number", key=f"{keyword}.of", given=of, fix=fix)
+    if also:
+        rule, fix = "is about one number of each person alone", "Leave it out; `where` picks the rows that count."
+        raise PlanError(rule, key=f"{keyword}.each", given=also, fix=fix)
+    number = PersonNumber(each, name, at_most, step, picked)
+    return {"name": number.name, "each": number}
 
 
 def names_of(given: Any) -> list[str]:

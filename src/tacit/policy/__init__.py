@@ -10,6 +10,7 @@ In reading order:
     secrets       the families of secret edges that users name
     knowledge     what the world already knows
     policy        all of it together, and the guarantee
+    person_numbers  one number of each person, and the policy of such numbers
     inclusion     whether one policy protects all that another does
     yaml_entries  YAML with the line of every key
     keys          keys of files: reader, schema and docs row

@@ -179,6 +179,11 @@ class Policy(Held):
             return self
         return replace(self, person=person, per_person=per_person, order=order, item=item)
 
+    @property
+    def charged(self) -> Policy:
+        """The policy whose promise a plan under this one keeps, and whose budget it spends: this one itself."""
+        return self
+
     @cached_property
     def of_one_row(self) -> Policy:
         """The same policy where one row of each person counts: what may happen to a single one of their rows."""

@@ -71,14 +71,13 @@ class Drawn:
 
 
 def count_plans(plans: Sequence[Plan], rows: Rows) -> list[list[Ints]]:
-    """Return the true answers of what each plan looks at; plans are under one policy, and each is counted once."""
-    policy = plans[0].policy
-    declared = policy.known_people
+    """Return the true answers of what each plan looks at; plans spend of one policy, and each is counted once."""
+    declared = plans[0].policy.charged.known_people
     distinct = {id(plan): plan.tallied for plan in plans}
-    bases = [base for tallied in distinct.values() for base in tallied]
+    bases = [(base, plan.policy) for plan in {id(plan): plan for plan in plans}.values() for base in plan.tallied]
     if not bases:
         return [[] for _ in plans]
-    people, found = count_once(bases, rows, policy, people=declared is not None)
+    people, found = count_once(bases, rows, people=declared is not None)
     check_people(people, declared)
     answers = iter(found)
     of_plan = {plan: [next(answers) for _ in tallied] for plan, tallied in distinct.items()}

@@ -244,7 +244,7 @@ class Session(Held):
             if option is not None:
                 fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
                 raise PlanError("is part of the plan already", key=key, fix=fix)
-        under_another_policy = given.policy != self.policy
+        under_another_policy = given.policy.charged != self.policy
         if under_another_policy or not self._planner.has_made(given):
             raise _not_ours(under_another_policy=under_another_policy)
         return given
@@ -254,7 +254,7 @@ class Session(Held):
 
     def _check(self, plan: Plan) -> None:
         for base in plan.tallied:
-            check_answerable(self._rows, base, self.policy)
+            check_answerable(self._rows, base, plan.policy)
         if plan.records is not None:
             self._rows.check_naming(plan.records.query.key)
 

@@ -151,7 +151,8 @@ class Group(Held):
         asked = resolve(query, self._parent.policy.domain).among(self.people)
         options = {"consistent": consistent, "nonnegative": nonnegative}
         plan = self._planner.plan(asked, cost, lambda: self.remaining, **options)
-        if not all(_looks_within(part.base.where, self.people, self._parent.policy) for part in plan.parts):
+        looked_at = [part.base.where if plan.query.each is None else plan.query.picked for part in plan.parts]
+        if not all(_looks_within(picked, self.people, self._parent.policy) for picked in looked_at):
             raise InternalError("a question looks beyond its group")
         self._parent.check(plan)
         return plan

@@ -21,14 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused, InternalError, sealed
-from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, OfNumbers, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.counting import JOINT, CountedTallies, asked_of, numbers_of, where_of
+from tacit.rows.counts.counting import JOINT, CountedTallies, asked_of, in_units, tally_of_numbers, where_of
 from tacit.rows.counts.dry_run import counter_of, rehearse
 from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
 from tacit.rows.counts.records import Work, asked_records, worked_on
@@ -113,7 +112,13 @@ class _EngineRows:
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for, all of them in one pass where batches are counted here."""
-        return self._tallied([(tally, where_of(tally, self._domain)) for tally in tallies])
+        found = self._tallied([(tally, where_of(tally, self._domain)) for tally in tallies])
+
+        def made() -> list[npt.NDArray[Any]]:
+            pairs = zip(tallies, found, strict=True)
+            return [tally_of_numbers(one, table) if isinstance(one, OfNumbers) else table for one, table in pairs]
+
+        return closed(made, InternalError("counting rows"))
 
     def counts(self, names: tuple[str, ...], where: Test | None = None, *, rows: bool = False) -> Counts:
         """Count the people, or the rows, in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -145,12 +150,7 @@ class _EngineRows:
 
         found = closed(read, unreadable()) if asked else []
         tables = closed(lambda: plan.tallies(found), InternalError("counting rows"))
-        for number, one in enumerate(compiled):
-            if one.added is not None:
-                first, spacing = numbers_of(self._domain, one.added)
-                table = tables[number]
-                tables[number] = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
-        return tables
+        return [in_units(table, one, self._domain) for table, one in zip(tables, compiled, strict=True)]
 
     def check_naming(self, key: Sequence[str]) -> None:
         """Refuse columns that are not there, or hold no names; and rows whose columns are no longer those found."""

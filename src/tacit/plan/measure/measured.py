@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.arrays import Bools, Floats, Ints
+from tacit.policy.person_numbers import NumberPolicy, PersonGrid
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
@@ -72,7 +73,25 @@ class CellSums:
         return (self.name, *self.by)
 
 
-Tally = CellCounts | ItemHolders | CellSums
+@dataclass(frozen=True)
+class OfNumbers:
+    """A tally of people's numbers, as if each were a row: see `policy/person_numbers.py`."""
+
+    grid: PersonGrid
+    tally: CellCounts | CellSums
+
+    @property
+    def where(self) -> Where | None:
+        """Which rows people's numbers are made of."""
+        return self.grid.number.where
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return (self.grid.number.attribute or self.grid.number.name,)
+
+
+Tally = CellCounts | ItemHolders | CellSums | OfNumbers
 
 
 @dataclass(frozen=True)
@@ -135,6 +154,8 @@ class Measured(ABC):
         """Return what rows are counted for: every row, where a person owns several and each counts."""
         each = self.counts_rows and policy.per_person > 1
         found = self.tallies(policy)
+        if isinstance(policy, NumberPolicy):
+            return tuple(OfNumbers(policy.grid, one) for one in found if not isinstance(one, ItemHolders | OfNumbers))
         return tuple(replace(one, rows=True) if each and isinstance(one, CellCounts) else one for one in found)
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -29,7 +29,17 @@ from tacit.plan.question import (
     read_where,
     suffix,
 )
-from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, OF, WHERE, Question, first_attribute, first_predicate
+from tacit.plan.question_keys import (
+    ATTRIBUTES,
+    IN_A_HISTOGRAM,
+    OF,
+    OF_EACH,
+    WHERE,
+    Question,
+    about,
+    first_attribute,
+    first_predicate,
+)
 from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
 from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, everybody
 from tacit.policy.attributes.attribute import Value
@@ -268,8 +278,22 @@ class MarginalsOf(Query):
         return f"marginals({inside.strip()})"
 
 
-def histogram(*names: str, where: Where | str | None = None, of: str | None = None) -> Marginals:
-    """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
+def histogram(
+    *names: str,
+    where: Where | str | None = None,
+    of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
+) -> Marginals:
+    """Ask for the number of people in each cell of these attributes; for a set of items, for each item.
+
+    With `each`, for how many people have each value of one number of each person, as in `mean`.
+    """
+    if each is not None:
+        options = {"where": where, "of": of, "each": each, "at_most": at_most, "step": step}
+        fields = about("histogram", *(names[:1] or [None]), **options, also=names[1:])
+        return Marginals(((fields["name"],),), each=fields["each"])
     if not names:
         raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
     check_names(names, "histogram")
@@ -314,7 +338,8 @@ def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
 
 HISTOGRAM: Final = Question(
     "histogram",
-    keys=(ATTRIBUTES, WHERE, OF),
+    keys=(replace(ATTRIBUTES, required=False), *OF_EACH, WHERE, OF),
+    some=("attributes", "each"),
     ask=histogram,
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),

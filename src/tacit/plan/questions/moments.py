@@ -32,8 +32,18 @@ import numpy as np
 from tacit.arrays import Floats, Ints
 from tacit.plan.measure.measured import CellCounts, Tally
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import Linear, read_where
-from tacit.plan.question_keys import ATTRIBUTE, BY, OF, WHERE, Question, can_be_added_up, first_attribute
+from tacit.plan.question import Linear
+from tacit.plan.question_keys import (
+    ATTRIBUTE_OR_EACH,
+    BY,
+    OF,
+    OR_ROWS,
+    WHERE,
+    Question,
+    about,
+    can_be_added_up,
+    first_attribute,
+)
 from tacit.plan.questions.counts import Count, Marginals
 from tacit.plan.questions.total import Numbers, Summed, Total, as_sums, by_words, check_products, read_by
 from tacit.plan.questions.two_sums import SAID, TwoSums
@@ -91,7 +101,7 @@ class Moment(Summed, Derived):
     def square(self, domain: Domain) -> float:
         """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
         attribute: Any = domain[self.name]
-        return float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
+        return float(attribute.spacing * max(attribute.size - 1, 1)) ** 2 / 12  # one value alone: as if of two
 
     def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         domain = parts[0].policy.domain
@@ -216,17 +226,38 @@ def is_nobody(counts: Released) -> Any:
     return counts.exact & (counts.values == 0)
 
 
-def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None, of: str | None = None) -> Mean:
-    """Ask for the mean of an attribute; with `by`, for one mean in each cell of these attributes."""
-    return Mean(name, read_where(where), read_by(by, "mean"), of=of)
+def mean(
+    name: str | None = None,
+    by: str | Iterable[str] = (),
+    *,
+    where: Where | str | None = None,
+    of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
+) -> Mean:
+    """Ask for the mean of an attribute; with `by`, for one mean in each cell of these attributes.
+
+    With `each`, for the mean over people of one number of each person: how many `rows` they have, or the `sum`, `mean`
+    or `max` of the attribute in them, which is cut to `at_most` and rounded to `step`.
+    """
+    fields = about("mean", name, where=where, of=of, each=each, at_most=at_most, step=step, also=by)
+    return Mean(**fields, by=read_by(by, "mean"))
 
 
 MEAN: Final = Question(
     "mean",
-    keys=(ATTRIBUTE, BY, WHERE, OF),
+    keys=(*ATTRIBUTE_OR_EACH, BY, WHERE, OF),
+    some=OR_ROWS,
     ask=mean,
     example=lambda policy: mean(first_attribute(policy, "mean", can_be_added_up)),
-    shown=(("`{mean: income}`, or `{mean: {attribute: income, by: sex}}`", "the mean of a number, of all or by cell"),),
+    shown=(
+        ("`{mean: income}`, or `{mean: {attribute: income, by: sex}}`", "the mean of a number, of all or by cell"),
+        (
+            "`{mean: {each: rows}}`",
+            "how many rows a person has on average ([`each`](several-rows.md))",
+        ),
+    ),
 )
 
 
@@ -381,15 +412,27 @@ def _shares(errors: Sequence[float]) -> list[Fraction]:
 
 
 def variance(
-    name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None, of: str | None = None
+    name: str | None = None,
+    by: str | Iterable[str] = (),
+    *,
+    where: Where | str | None = None,
+    of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
 ) -> Variance:
-    """Ask for the variance of an attribute, divided by the number of people; with `by`, for one in each cell."""
-    return Variance(name, read_where(where), read_by(by, "variance"), of=of)
+    """Ask for the variance of an attribute, divided by the number of people; with `by`, for one in each cell.
+
+    With `each`, for that of one number of each person, as in `mean`.
+    """
+    fields = about("variance", name, where=where, of=of, each=each, at_most=at_most, step=step, also=by)
+    return Variance(**fields, by=read_by(by, "variance"))
 
 
 VARIANCE: Final = Question(
     "variance",
-    keys=(ATTRIBUTE, BY, WHERE, OF),
+    keys=(*ATTRIBUTE_OR_EACH, BY, WHERE, OF),
+    some=OR_ROWS,
     ask=variance,
     example=lambda policy: variance(first_attribute(policy, "variance", can_be_added_up)),
     shown=(

@@ -23,8 +23,18 @@ from tacit.arrays import Floats
 from tacit.errors import PlanError, kind_of
 from tacit.plan.plans.derived import Derived, Released, range_of
 from tacit.plan.plans.rank_plan import RankPlan, plan_rank
-from tacit.plan.question import read_where, suffix
-from tacit.plan.question_keys import ATTRIBUTE, OF, WHERE, Question, as_decimals, can_be_added_up, first_attribute
+from tacit.plan.question import suffix
+from tacit.plan.question_keys import (
+    ATTRIBUTE_OR_EACH,
+    OF,
+    OR_ROWS,
+    WHERE,
+    Question,
+    about,
+    as_decimals,
+    can_be_added_up,
+    first_attribute,
+)
 from tacit.plan.questions.counts import Marginals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.total import check_number
@@ -156,19 +166,38 @@ class Quantiles(Derived):
 
     def __str__(self) -> str:
         shares = [] if self.shares == (HALF,) else [shown(share) for share in self.shares]
-        return f"{self.word}({', '.join([self.name, *shares])}{suffix(self.where, self.of)})"
+        return f"{self.word}({', '.join([self.name, *shares])}{suffix(self.where, self.of, self.each)})"
 
 
 def quantiles(
-    name: str, at: Iterable[Any] = (), *, where: Where | str | None = None, of: str | None = None
+    name: str | None = None,
+    at: Iterable[Any] = (),
+    *,
+    where: Where | str | None = None,
+    of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
 ) -> Quantiles:
-    """Ask for the values up to which these shares of the people reach, for instance [0.25, 0.5, 0.75]."""
-    return Quantiles(name, _read_shares(at), read_where(where), of=of)
+    """Ask for the values up to which these shares of the people reach, for instance [0.25, 0.5, 0.75].
+
+    With `each`, for those of one number of each person, as in `mean`.
+    """
+    fields = about("quantiles", name, where=where, of=of, each=each, at_most=at_most, step=step)
+    return Quantiles(**fields, shares=_read_shares(at))
 
 
-def median(name: str, *, where: Where | str | None = None, of: str | None = None) -> Quantiles:
-    """Ask for the value up to which half of the people reach."""
-    return Quantiles(name, (HALF,), read_where(where), of=of)
+def median(
+    name: str | None = None,
+    *,
+    where: Where | str | None = None,
+    of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
+) -> Quantiles:
+    """Ask for the value up to which half of the people reach; with `each`, of one number of each, as in `mean`."""
+    return Quantiles(**about("median", name, where=where, of=of, each=each, at_most=at_most, step=step), shares=(HALF,))
 
 
 def _read_shares(given: Any) -> tuple[Fraction, ...]:
@@ -196,7 +225,7 @@ _SHARE: Final = {
 QUANTILES: Final = Question(
     "quantiles",
     keys=(
-        ATTRIBUTE,
+        *ATTRIBUTE_OR_EACH,
         Key(
             "at",
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
@@ -206,6 +235,7 @@ QUANTILES: Final = Question(
         WHERE,
         OF,
     ),
+    some=OR_ROWS,
     ask=quantiles,
     example=lambda policy: quantiles(first_attribute(policy, "quantiles", can_be_added_up), [0.25, 0.75]),
     shown=(
@@ -217,7 +247,8 @@ QUANTILES: Final = Question(
 )
 MEDIAN: Final = Question(
     "median",
-    keys=(ATTRIBUTE, WHERE, OF),
+    keys=(*ATTRIBUTE_OR_EACH, WHERE, OF),
+    some=OR_ROWS,
     ask=median,
     example=lambda policy: median(first_attribute(policy, "median", can_be_added_up)),
     shown=(("`{median: age}`", "the value up to which half of the people reach"),),

@@ -30,10 +30,20 @@ from tacit.plan.question import (
     check_names,
     in_words,
     position,
-    read_where,
     suffix,
 )
-from tacit.plan.question_keys import ATTRIBUTE, BY, OF, WHERE, Question, can_be_added_up, first_attribute, names_of
+from tacit.plan.question_keys import (
+    ATTRIBUTE_OR_EACH,
+    BY,
+    OF,
+    OR_ROWS,
+    WHERE,
+    Question,
+    about,
+    can_be_added_up,
+    first_attribute,
+    names_of,
+)
 from tacit.plan.sensitivity.responses import (
     Jump,
     LineMove,
@@ -103,7 +113,7 @@ class Summed(Query):
     def written(self, word: str, what: str) -> str:
         """Return the question in a line."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"{word}({what}{by}{suffix(self.where, self.of)})"
+        return f"{word}({what}{by}{suffix(self.where, self.of, self.each)})"
 
     def __str__(self) -> str:
         return self.written(self.keyword, self.name)
@@ -275,18 +285,23 @@ def _largest(attribute: Any) -> int:
 
 
 def total(
-    name: str,
+    name: str | None = None,
     by: str | Iterable[str] = (),
     *,
     weight: str | None = None,
     where: Where | str | None = None,
     of: str | None = None,
+    each: str | None = None,
+    at_most: Any = None,
+    step: Any = None,
 ) -> Total:
     """Ask for the sum of an attribute; with `by`, for one sum in each cell of these attributes.
 
-    With `weight`, everybody's number is first multiplied by that attribute's.
+    With `weight`, everybody's number is first multiplied by that attribute's. With `each`, one number of each person
+    is added up, as in `mean`: where the sum of each is `at_most` so much, nobody changes the total by more.
     """
-    return Total(name, read_where(where), read_by(by, "total"), weight=weight, of=of)
+    fields = about("total", name, where=where, of=of, each=each, at_most=at_most, step=step, also=weight or by)
+    return Total(**fields, by=read_by(by, "total"), weight=weight)
 
 
 def read_by(by: Any, keyword: str) -> tuple[str, ...]:
@@ -311,13 +326,24 @@ def by_words(by: tuple[str, ...]) -> str:
 
 TOTAL: Final = Question(
     "total",
-    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE, OF),
+    keys=(
+        *ATTRIBUTE_OR_EACH,
+        BY,
+        Key("weight", TEXT, "An attribute by which everybody's number is multiplied."),
+        WHERE,
+        OF,
+    ),
+    some=OR_ROWS,
     ask=total,
     example=lambda policy: total(first_attribute(policy, "total", can_be_added_up)),
     shown=(
         ("`{total: income}`", "the sum of a number"),
         ("`{total: {attribute: income, by: [ward, sex]}}`", "one sum for each cell"),
         ("`{total: {attribute: income, weight: months}}`", "the sum of one number times another"),
+        (
+            "`{total: {attribute: hours, each: sum, at_most: 40}}`",
+            "the sum of what people add up to, 40 of each at most",
+        ),
     ),
 )
 

@@ -224,7 +224,7 @@ class CellTables(WhatCounts):
         if self.sets == ((),):
             return f"count({self.where if self.where is not None else ''})"
         if len(self.sets) == 1:
-            return f"histogram({', '.join(self.sets[0])}{suffix(self.where, self.of)})"
+            return f"histogram({', '.join(self.sets[0])}{suffix(self.where, self.of, self.each)})"
         return f"marginals of {len(self.sets)} sets{suffix(self.where, self.of)}"
 
 

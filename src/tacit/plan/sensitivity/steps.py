@@ -32,7 +32,7 @@ from tacit.amounts import shown
 from tacit.drawing import Held
 from tacit.errors import PlanError, sealed
 from tacit.plan.measure.measured import Responding
-from tacit.plan.question import resolve
+from tacit.plan.question import Query, resolve
 from tacit.plan.sensitivity.listed import listed_moves, listed_presence
 from tacit.plan.sensitivity.responses import CellTables, ItemRoom, Jump, LineMove, RecordMove, Response, Watched
 from tacit.policy.attributes.attribute import Axis
@@ -41,6 +41,7 @@ from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Same
 from tacit.policy.edges.shapes import Absence, EdgeShape, Metric, axes_of, cells, holds
 from tacit.policy.knowledge import Known
+from tacit.policy.person_numbers import NumberPolicy
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
 
@@ -134,8 +135,28 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     >>> largest_step(cumulative("age"), Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))).l1
     5
     """
-    policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
-    return measured_step(resolve(query, policy.domain).read_under(policy).counted, policy)
+    asked, policy = asked_under(query, as_policy(policy, fix="Write largest_step(query, policy): the question first."))
+    return measured_step(asked.counted, policy)
+
+
+def asked_under(query: Any, policy: Policy) -> tuple[Query, Policy]:
+    """Return a checked question with what it counts, and the policy under which it is planned, or refuse.
+
+    One number of each person is asked about under the policy that follows for such numbers.
+    """
+    asked = resolve(query, policy.domain)
+    if asked.each is None:
+        return asked.read_under(policy), policy
+    if fact := next(touched_facts(policy), None):
+        raise PlanError(
+            f"must not be changed by secret edges where one number is made of a person's rows: {fact.words()}",
+            key="what is known",
+            given=asked.each.name,
+            fix="Choose secrets that leave it alone, or leave it out of the policy.",
+        )
+    of_numbers = NumberPolicy(policy, asked.each)
+    asked.check(of_numbers.domain)
+    return asked, of_numbers
 
 
 def measured_step(measured: Responding, policy: Policy) -> LargestStep:

@@ -21,24 +21,24 @@ from tacit.rows.rows import Rows
 
 def true_answers(query: Measured, rows: Rows, policy: Policy) -> Ints:
     """Return the true answers of a query, flat, in the order of its labels."""
-    _, (answers,) = count_once([query], rows, policy)
+    _, (answers,) = count_once([(query, policy)], rows)
     return answers
 
 
 def count_once(
-    queries: Sequence[Measured], rows: Rows, policy: Policy, *, people: bool = False
+    queries: Sequence[tuple[Measured, Policy]], rows: Rows, *, people: bool = False
 ) -> tuple[int | None, list[Ints]]:
     """Return the true answers of each query, and with `people` how many people there are, from one pass over the rows.
 
-    What several queries need is counted once.
+    Each query comes with the policy that it was planned under. What several queries need is counted once.
     """
-    needed = [query.needed(policy) for query in queries]
+    needed = [query.needed(policy) for query, policy in queries]
     everybody = [CellCounts(())] if people else []
     asked = list(dict.fromkeys([*everybody, *(tally for tallies in needed for tally in tallies)]))
     found = dict(zip(asked, rows.tally(asked), strict=True))
     answers = [
         query.answers([found[tally] for tally in tallies], policy.domain)
-        for query, tallies in zip(queries, needed, strict=True)
+        for (query, policy), tallies in zip(queries, needed, strict=True)
     ]
     return (int(found[CellCounts(())]) if people else None), answers
 

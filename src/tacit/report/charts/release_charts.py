@@ -180,7 +180,7 @@ _OFFLINE: Final[dict[str, Any]] = {
 
 def condition(query: Any) -> str:
     """Return in words the people whom a question is restricted to, or an empty text."""
-    return "" if query.where is None else f", where {printable(query.where.words)}"
+    return "" if query.picked is None else f", where {printable(query.picked.words)}"
 
 
 def _finish(view: View, record: ReleaseRecord) -> Any:
@@ -192,6 +192,6 @@ def _finish(view: View, record: ReleaseRecord) -> Any:
         contents = f"{view.are} with {view.intervals}, {cost}."
     else:
         contents = f"{view.are}, {cost}{'; the table has their 95% intervals' if view.are == 'Estimates' else ''}."
-    restricted = [] if plan.query.where is None else [f"where {printable(plan.query.where.words)}"]
+    restricted = [] if plan.query.picked is None else [f"where {printable(plan.query.picked.words)}"]
     titled = styled(view.layers, question(record), [*restricted, contents, *view.notes])
     return titled.properties(description=chart_text(record))

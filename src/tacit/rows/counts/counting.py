@@ -21,11 +21,12 @@ import numpy.typing as npt
 
 from tacit.arrays import Bools, Ints
 from tacit.errors import PlanError
-from tacit.plan.measure.measured import CellSums, ItemHolders, Tally
+from tacit.plan.measure.measured import CellSums, ItemHolders, OfNumbers, Tally
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.person_numbers import PersonGrid
 from tacit.policy.where import Test
 from tacit.rows.cells.encoder import Codes
 
@@ -39,6 +40,8 @@ def where_of(tally: Tally, domain: Domain) -> Test | None:
 
 def asked_of(tally: Tally, where: Test | None, domain: Domain) -> CompiledTally:
     """Return what a tally asks for, or refuse what is no table."""
+    if isinstance(tally, OfNumbers):
+        return CompiledTally((), where, each=tally.grid, read=tally.grid.number.attribute or _smallest(domain))
     if isinstance(tally, ItemHolders):
         items_of(domain, tally.name)
         return CompiledTally((), where, items=tally.name)
@@ -54,6 +57,29 @@ def asked_of(tally: Tally, where: Test | None, domain: Domain) -> CompiledTally:
     if isinstance(tally, CellSums):
         return CompiledTally(names, where, tally.name, rows=True)
     return CompiledTally(names, where, rows=tally.rows)
+
+
+def tally_of_numbers(tally: OfNumbers, people: Ints) -> npt.NDArray[Any]:
+    """Return a tally of people's numbers, from how many people have each."""
+    domain = Domain({tally.grid.number.name: tally.grid.values})
+    compiled = asked_of(tally.tally, None, domain)
+    (found,) = CountedTallies([compiled], domain, one_row_each=True, most=max(JOINT, len(people))).tallies(
+        [people if compiled.attributes else people.sum()]
+    )
+    return in_units(found, compiled, domain)
+
+
+def in_units(table: npt.NDArray[Any], compiled: CompiledTally, domain: Domain) -> npt.NDArray[Any]:
+    """Return sums of positions as sums of numbers; counts as they are."""
+    if compiled.added is None:
+        return table
+    first, spacing = numbers_of(domain, compiled.added)
+    return np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
+
+
+def _smallest(domain: Domain) -> str:
+    """Return the attribute with the fewest values: rows are counted by something that they have."""
+    return min((name for name in domain if not domain[name].is_set), key=lambda name: domain[name].size)
 
 
 def numbers_of(domain: Domain, name: str) -> tuple[int, int]:
@@ -90,7 +116,8 @@ class CompiledTally:
     """A tally with its predicate compiled.
 
     It asks for the people in the cells of `names`, for the positions of `added` summed there, or for the people who
-    have each of the `items` of a set. With `rows` every row counts, else a person once in each cell.
+    have each of the `items` of a set. With `rows` every row counts, else a person once in each cell. With `each`, for
+    the people at each place of their number, which is made of the attribute `read`.
     """
 
     names: tuple[str, ...]
@@ -98,12 +125,14 @@ class CompiledTally:
     added: str | None = None
     items: str | None = None
     rows: bool = False
+    each: PersonGrid | None = None
+    read: str | None = None
 
     @property
     def attributes(self) -> frozenset[str]:
         """The attributes and sets of items that are looked at, those of the predicate included."""
         asked = () if self.where is None else (axis.attribute for axis, _ in self.where.atoms)
-        return frozenset([*self.names, *asked, *(one for one in (self.added, self.items) if one is not None)])
+        return frozenset([*self.names, *asked, *filter(None, (self.added, self.items, self.read))])
 
     @property
     def is_about_cells(self) -> bool:
@@ -127,15 +156,14 @@ class CountedTallies:
         placed: dict[CompiledTally, tuple[bool, int]] = {}
         for one in sorted(whole, key=lambda one: whole[one], reverse=True):
             is_table = one.where is None and one.added is None
-            adds_up = one_row_each or one.rows
+            adds_up = (one_row_each or one.rows) and one.each is None
             if adds_up and one.is_about_cells and (is_table or whole[one] <= most):
                 placed[one] = (True, self._place(one.attributes, most))
             else:
                 placed[one] = (False, len(own))
                 own.append(one)
         if not one_row_each and frozenset() in self._joints:  # rows are counted by something that they have
-            smallest = min((name for name in domain if not domain[name].is_set), key=lambda name: self._sizes[name])
-            self._joints[self._joints.index(frozenset())] = frozenset({smallest})
+            self._joints[self._joints.index(frozenset())] = frozenset({_smallest(domain)})
         named = [tuple(name for name in domain if name in joint) for joint in self._joints]
         joints = [CompiledTally(names, rows=not one_row_each) for names in named]
         self.needs = [*joints, *own]
@@ -269,6 +297,17 @@ def repeated(who: npt.NDArray[Any], cells: npt.NDArray[Any]) -> Bools:
     return found
 
 
+def _numbers(need: CompiledTally, grid: PersonGrid, records: Records, picked: Any) -> Ints:
+    """Return the place of the number of each person of whose rows some are picked; those of one stand together."""
+    places = records.codes[need.read or ""][picked].astype(np.int64)
+    begins = np.ones(len(places), dtype=np.bool_) if records.who is None else changes(records.who[picked])
+    starts = np.flatnonzero(begins)
+    if not len(starts):
+        return starts
+    made = np.maximum if grid.number.each == "max" else np.add
+    return grid.places(np.diff(starts, append=len(places)), made.reduceat(places, starts))
+
+
 class Bins:
     """What has been counted so far for some needs. Batches may come from several threads, in any order."""
 
@@ -279,6 +318,9 @@ class Bins:
             tuple(self._sizes[name] for name in need.names) if need.items is None else (domain[need.items].cells,)
             for need in needs
         ]
+        for number, need in enumerate(needs):
+            if need.each is not None:
+                self._shapes[number] = (need.each.values.size,)
         self._counts = [np.zeros(math.prod(shape), dtype=np.int64) for shape in self._shapes]
         self._sums: list[npt.NDArray[Any]] = [
             np.zeros(0 if need.added is None else len(counts), dtype=object)
@@ -303,6 +345,9 @@ class Bins:
             if need.items is not None:
                 rows, items = records.items[need.items]
                 self._count(number, items if need.where is None else items[picked[rows]])
+                continue
+            if need.each is not None:
+                self._count(number, _numbers(need, need.each, records, picked))
                 continue
             cells = self._cells(need, records.codes, records.rows)[picked]
             if need.added is not None:

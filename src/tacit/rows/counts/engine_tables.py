@@ -21,10 +21,11 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.person_numbers import PersonGrid
 from tacit.rows.cells.readings import Expr, Positions
 from tacit.rows.counts.counting import HALF, CompiledTally, items_of
 from tacit.rows.counts.item_counts import Counts
-from tacit.rows.counts.lines import asked_in, grouped, holds, key_columns, lines_of, whole
+from tacit.rows.counts.lines import PeopleLines, asked_in, grouped, holds, key_columns, lines_of, whole
 from tacit.rows.guard import closed
 from tacit.rows.sources.source import Opened
 
@@ -46,7 +47,7 @@ class EngineTables:
         for number, need in enumerate(needs):
             if number not in found:
                 count = self._summed if need.added else self._held_items if need.items else self._grouped
-                found[number] = count(need)
+                found[number] = self._numbers(need, need.each) if need.each is not None else count(need)
         return [found[number] for number in range(len(needs))]
 
     def rehearse(self) -> None:
@@ -82,7 +83,7 @@ class EngineTables:
 
     def _can_pile(self, need: CompiledTally, needs: int) -> bool:
         """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
-        if need.added is not None or not need.is_about_cells:
+        if need.added is not None or need.each is not None or not need.is_about_cells:
             return False
         slots = [slot for name in need.names for slot in self._slots[name]]
         asked, _ = asked_in(need.where)
@@ -198,6 +199,28 @@ class EngineTables:
             return found.reshape(*shape, 2)
 
         return closed(decoded, InternalError("adding up rows"))
+
+    def _numbers(self, need: CompiledTally, grid: PersonGrid) -> Counts:
+        """Count the people at each place of their number: the engine groups rows by person, then people alike."""
+        name = grid.number.attribute or need.read or ""
+        ((_, _, step),) = self._opened.codes[name].ranges if grid.number.attribute else ((0, 0, 1),)
+
+        def of_people() -> Any:
+            assert isinstance(self._lines, PeopleLines)  # noqa: S101 - rows without owners make no number
+            frame = self._lines.owned(name, need.where, summed=grid.number.attribute is not None)
+            made = nw.col("k0").max() if grid.number.each == "max" else nw.col("k0").sum()
+            people = frame.group_by("u").agg(nw.len().cast(nw.Int64).alias("r"), made.cast(nw.Int64).alias("k"))
+            return people.group_by("r", "k").agg(nw.len().alias("n"))
+
+        table = self._opened.read(of_people)
+
+        def decoded() -> Counts:
+            counts = np.zeros(grid.values.size, dtype=np.int64)
+            rows, made, people = (whole(table.column(one)) for one in ("r", "k", "n"))
+            np.add.at(counts, grid.places(rows, made // step), people)
+            return counts
+
+        return closed(decoded, InternalError("counting people"))
 
 
 def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
-from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, Tally
+from tacit.plan.measure.measured import CellCounts, CellSums, ItemHolders, OfNumbers, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
 from tacit.rows.counts.counting import items_of, no_cells, no_total, where_of
@@ -86,6 +86,8 @@ class CountedItems:
                 return self.item_counts(name, where)
             case CellSums(name):
                 raise no_total(name)
+            case OfNumbers():
+                raise no_cells(tally.attributes)
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people, or those who have (or lack) one item."""

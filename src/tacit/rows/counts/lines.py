@@ -259,6 +259,11 @@ class PeopleLines:
         (slot,) = self._slots[name]
         return Addition(frame, keys, nw.col(slot.name) - (slot.low - slot.base))
 
+    def owned(self, name: str, where: Test | None, *, summed: bool) -> Any:
+        """Return one line for each row that counts and that `where` picks: "u", and "k0", to be added up, or zero."""
+        above = self.added(name, (), where).above if summed else nw.lit(0)
+        return self._people(frozenset({name}), where).select("u", k0=above.cast(nw.Int64))
+
     def held(self, name: str, where: Test | None) -> HeldItems:
         """Return the known items of the people that `where` picks: "u" and the item, at most `at_most` a person."""
         opened = self._opened
