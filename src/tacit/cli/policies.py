@@ -234,11 +234,15 @@ def _document(out: Path, job: Path, data: str, made: PolicyDraft) -> dict[str, A
 
 
 def _list(out: Path, lines: Sequence[DraftedLine]) -> None:
-    for line in lines[:MOST_SHOWN]:
+    places: dict[tuple[str, str], list[int]] = {}  # one line for each column; those without a name are told together
+    for line in lines:
         name = WITHHELD if line.column is None else plain_text(line.column)
-        show(f"  {out}:{line.number}  {name}{': ' if line.reason else ''}{plain_text(line.reason, longest=200)}")
-    if len(lines) > MOST_SHOWN:
-        show(f"  and {len(lines) - MOST_SHOWN:,} more in {out}")
+        places.setdefault((name, plain_text(line.reason, longest=200)), []).append(line.number)
+    for (name, reason), numbers in list(places.items())[:MOST_SHOWN]:
+        also = f" (and {', '.join(map(str, numbers[1:]))})" if numbers[1:] else ""
+        show(f"  {out}:{numbers[0]}  {name}{also}{': ' if reason else ''}{reason}")
+    if len(places) > MOST_SHOWN:
+        show(f"  and {len(places) - MOST_SHOWN:,} more columns in {out}")
 
 
 def _write(out: Path, text: str, key: str) -> None:

@@ -124,8 +124,10 @@ class Explanation(Held):
         return repr(self.plan).replace("<plan", "<explanation", 1)
 
     def show(self) -> None:
-        """Print it; a notebook shows it, once in a cell, also where the cell ends with it."""
+        """Print it; a notebook shows it once in a cell, also where the cell ends with it, marimo only there."""
         cell = notebook_cell()
+        if cell is None and _in_marimo():
+            return
         if cell is None:
             sys.stdout.write(f"{self}\n")
         else:
@@ -197,6 +199,12 @@ def notebook_cell() -> int | None:
     """Return the number of the notebook cell that is running; None outside of IPython."""
     shell = getattr(builtins, "get_ipython", lambda: None)()
     return None if shell is None else int(shell.execution_count)
+
+
+def _in_marimo() -> bool:
+    """Say whether a marimo notebook is running, which shows what a cell ends with and cannot tell that in advance."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
 
 
 @sealed

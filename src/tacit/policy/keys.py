@@ -196,3 +196,21 @@ def read_two(entry: YamlEntry) -> list[YamlEntry]:
     if len(parts) != 2:
         raise entry.refuse("must have two parts", given=entry.plain(), fix="Write [first, second].")
     return parts
+
+
+_VARIABLE: Final[Schema] = {"type": "string", "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*\}"}
+_NO_VALUES: Final = ("required", "dependentRequired", "propertyNames", "not", "enum", "const")
+
+
+def or_variables(schema: Any) -> Any:
+    """Return a schema that takes a text with a variable, such as `${DATE}`, in the place of every single value."""
+    if isinstance(schema, list):
+        return [or_variables(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: value if key in _NO_VALUES else or_variables(value) for key, value in schema.items()}
+    is_single = isinstance(schema.get("enum"), list) or isinstance(schema.get("pattern"), str)
+    if not is_single and schema.get("type") not in ("number", "integer", "boolean"):
+        return found
+    described = {"description": found.pop("description")} if "description" in found else {}
+    return {**described, "anyOf": [found, _VARIABLE]}

@@ -14,7 +14,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
-from tacit.policy.keys import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, together
+from tacit.policy.keys import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, or_variables, together
 from tacit.policy.knowledge import FACTS, Known, KnownMarginal
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
@@ -343,15 +343,18 @@ POLICY: Final = Key(
 
 
 def schema_with_policy(title: str, description: str, keys: Keys, definitions: Schema) -> Schema:
-    """Return the JSON schema of a file that has a policy, or names one, below the key `policy`."""
+    """Return the JSON schema of a file that has a policy, or names one, below the key `policy`.
+
+    Values may have variables, but for those of the policy (`jobs/variables.py`).
+    """
     policy = policy_schema()
     shared = policy.pop("$defs")
     del policy["$schema"]
     return {
         "$schema": SCHEMA_DRAFT,
         "title": title,
-        **keys.schema(description),
-        "$defs": {**shared, "policy": policy, **definitions},
+        **or_variables(keys.schema(description)),
+        "$defs": {**shared, "policy": policy, **or_variables(definitions)},
     }
 
 

@@ -378,7 +378,10 @@ def test_what_is_wrong_is_refused_with_file_line_and_key(name: str, tmp_path: Pa
 
 def test_a_limit_that_binds_nothing_needs_a_cap_as_a_file_gives_it(tmp_path: Path) -> None:
     path = written(tmp_path, limit=50)
-    with pytest.raises(tc.JobError, match=r"case.yaml:\d+: cap must be given: the epsilon of") as refused:
+    with pytest.raises(
+        tc.JobError,
+        match=r"case.yaml:\d+: cap must be given, the largest epsilon that a plan may use: without it the epsilon of",
+    ) as refused:
         read_case(path).plan()
     assert refused.value.fix == "Add `cap: 5`, which releases 99 of 100, or lower the limit."
     assert read_case(written(tmp_path, limit=50, cap=5)).plan().epsilon["lighting"]["arrival"] == pytest.approx(5)

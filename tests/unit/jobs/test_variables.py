@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from tacit.errors import JobError, Refused
-from tacit.jobs.job_file import Job, read_job
+from tacit.jobs.job_file import Job, job_schema, read_job
 
 JOB = """\
 policy: {domain: {ward: {categories: ["${A}", south]}}, secrets: everything}
@@ -78,6 +80,15 @@ def test_wrong_variables_are_refused(change: dict[str, str | None], sentence: st
         read(tmp_path, **given)
     assert sentence in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_an_editor_takes_a_variable_wherever_a_value_may_stand_but_not_in_the_policy() -> None:
+    schema = jsonschema.Draft202012Validator(job_schema())
+    job = yaml.safe_load(JOB) | {"xlsx": "${XLSX}", "decimal": "${SIGN}"}
+    assert not list(schema.iter_errors(job))
+    for wrong in ({"budget": "much"}, {"per_person": 1.5}, {"xlsx": "${}"}, {"decimal": ";"}):
+        assert len(list(schema.iter_errors(job | wrong))) == 1, wrong
+    assert list(schema.iter_errors(job | {"policy": {**job["policy"], "presence": "${PRESENCE}"}}))
 
 
 def test_braces_without_a_name_are_refused(tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ def test_a_plan_without_drift_is_made_anew_once_its_limit_is_broken() -> None:
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "no bound": ({"limit": 5.0}, "cap must be given: the epsilon of arrival, leaving has no bound"),
+    "no bound": (
+        {"limit": 5.0},
+        "cap must be given, the largest epsilon that a plan may use: without it the epsilon of arrival, leaving has no",
+    ),
     "no bound for a sum": ({"limit": 0.7, "objective": "epsilon"}, "has no bound"),
     "negative": ({"limit": -1}, "limit must be a finite number, zero or more; got -1"),
     "nan": ({"limit": math.nan}, "limit must be a finite number"),

@@ -156,7 +156,10 @@ def test_secrets_are_counted_by_family_however_many_parts_an_answer_has() -> Non
     )
     text = article(reported(policy, ROWS, tc.mean("hours")), "it")
     assert "The other 2 secrets never move them." in text
-    assert "One person can raise a sum by 9, lower one by 9, and change all sums by 9 in sum." in text
+    assert (
+        "One person can raise a sum by at most 9 and lower a sum by at most 9; over all sums together, the changes "
+        "add up to at most 9."
+    ) in text
 
 
 def reported(policy: tc.Policy, rows: pd.DataFrame, query: object, **options: bool) -> str:

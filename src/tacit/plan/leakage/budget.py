@@ -286,8 +286,9 @@ class _Problem:
         certain = [str(line) for line, one in zip(self.setting.lines, u.tolist(), strict=True) if one >= 1 - CERTAIN]
         if certain and self.cap is None:
             raise PlanError(
-                f"must be given: the epsilon of {', '.join(certain[:5])} has no bound, because every limit holds even "
-                "if each value that is not sensitive is released",
+                "must be given, the largest epsilon that a plan may use: without it the epsilon of "
+                f"{', '.join(certain[:5])} has no bound, because every limit holds even if each value that is not "
+                "sensitive is released",
                 key="cap",
                 fix="Say cap=5, which releases 99 of 100, or lower the limit.",
             )
