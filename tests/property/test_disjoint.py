@@ -79,6 +79,28 @@ def joint_loss(policy, spent):
     return max(losses)
 
 
+def test_rows_of_one_person_in_several_groups_lose_together_what_the_dearest_has_spent():
+    """Two rows of a person, one in each group, move at once. Counts of people would lose twice as much."""
+    domain = Domain({"who": Categories(["first", "second"]), "v": Categories(["x", "y"])})
+    spent = {"first": Fraction(1, 2), "second": Fraction(1, 2)}
+    policy = Policy(domain, secrets.attributes("v"), person="id", per_person=2)
+    assert disjoint_groups("who", policy).members.keys() == spent.keys()
+    one = [{pair.hidden[0][0]: pair for pair in neighbours(policy.of_one_row)}[name] for name in spent]
+
+    def together(query, under):
+        lost = 0.0
+        for pair in one:
+            plan = choose(query.among(where(f"who == '{pair.hidden[0][0]}'")), under, spent[pair.hidden[0][0]])
+            adds = contributions(plan.base, domain, every_record(domain))
+            change = change_along(pair, adds)
+            lost += float(plan.noise.loss(change) if plan.noise.is_joint else sum(map(plan.noise.loss, change)))
+        return lost
+
+    assert together(histogram("v", of="rows"), policy) == pytest.approx(0.5)
+    assert together(histogram("v"), policy) > 0.5  # refused
+    assert together(histogram("v", of="rows"), policy.of_one_row) == pytest.approx(1)
+
+
 def test_groups_lose_the_largest_sum_together_and_coupled_ones_more():
     domain = Domain({"who": Categories(["first", "second"]), "v": Categories(["x", "y"])})
     spent = {"first": Fraction(1, 2), "second": Fraction(1, 4)}

@@ -43,6 +43,10 @@ def test_the_rows_of_one_person_together_show_what_was_paid_and_no_more(query, f
     plan = choose(query, policy, 1)
     found = plan_loss(plan)
     assert found.forward.high <= 1 + 1e-9
+    # one row alone costs its share, on which splits rely: rows of a person may be in several groups
+    alone = plan_loss(replace(plan, policy=policy.of_one_row)).forward
+    searched = query.keyword in ("below", "top_k", "above")  # whose upper end is what is claimed of all rows
+    assert (alone.low if searched else alone.high) <= 1 / ROWS + 1e-9
     forgetful = plan_loss(replace(choose(replace(query, of="rows"), policy.of_one_row, 1), policy=policy))
     assert (forgetful.forward.low > 1.2) == (not plan.is_exact)
     if query.keyword not in (

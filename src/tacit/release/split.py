@@ -31,7 +31,7 @@ from tacit.plan.accuracy import cost_of
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
-from tacit.plan.sensitivity.parallel_composition import DisjointGroups
+from tacit.plan.sensitivity.parallel_composition import DisjointGroups, check_about_rows
 from tacit.policy.edges.shapes import axes_of, cells, holds
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -151,6 +151,7 @@ class Group(Held):
         asked = resolve(query, self._parent.policy.domain).among(self.people)
         options = {"consistent": consistent, "nonnegative": nonnegative}
         plan = self._planner.plan(asked, cost, lambda: self.remaining, **options)
+        check_about_rows(plan.query, self._parent.policy)
         looked_at = [part.base.where if plan.query.each is None else plan.query.picked for part in plan.parts]
         if not all(_looks_within(picked, self.people, self._parent.policy) for picked in looked_at):
             raise InternalError("a question looks beyond its group")

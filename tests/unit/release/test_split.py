@@ -82,7 +82,6 @@ def test_predicates_that_no_edge_changes_are_groups_too():
             ["age < 5", "age >= 5"],
             "the secret edge sex F -> sex M changes what is known (the histogram of sex)",
         ),
-        (tc.Policy(DOMAIN, POLICY.secrets, person="id", per_person=2), "sex", "a person owns several rows"),
         (POLICY, ["sex == 'F'", "age < 5 and sex == 'F'"], "must not overlap"),
         (POLICY, "sexx", "Did you mean 'sex'"),
         (POLICY, ["sexx == 'F'"], "sexx"),
@@ -97,6 +96,20 @@ def test_what_would_not_compose_is_refused_with_the_edge_or_the_fact(policy, by,
         whole.split(by)
     assert why in str(refusal.value)
     assert whole.remaining == 1
+
+
+def test_groups_of_people_with_several_rows_are_asked_about_rows():
+    policy = tc.Policy(DOMAIN, POLICY.secrets, person="id", per_person=2)
+    whole = tc.Session(policy, ROWS.assign(id=[1, 1, 2, 2, 3]), budget=1)
+    groups = whole.split("sex")
+    for name in groups:
+        groups[name].release(tc.histogram("disease", of="rows"), 0.5)
+        groups[name].release(tc.mean("age"), 0.25)
+    assert whole.remaining == Fraction(1, 4)
+    for query in (tc.histogram("disease"), tc.mean("age", each="sum"), tc.count()):
+        with pytest.raises(tc.PlanError, match="must be about rows in a group of a split"):
+            groups["F"].release(query, 0.25)
+    assert whole.remaining == Fraction(1, 4)
 
 
 def test_a_group_cannot_spend_more_than_the_session_has():

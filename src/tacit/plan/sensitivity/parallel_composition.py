@@ -2,8 +2,9 @@
 
 Guarantee   Let each release look at one group alone. For every two neighbouring data sets, all of them together lose at
             most the largest sum of the epsilons of one group, also where questions are chosen by earlier answers.
-Assumes     Groups are told apart by predicates of a record that never hold at once, and one person has one record that
-            counts. Whoever is in no group is looked at by no release.
+Assumes     Groups are told apart by predicates of a record that never hold at once. Whoever is in no group is looked at
+            by no release. Where up to m rows of a person count, releases are about rows, and the change of one row
+            along an edge, or its coming or leaving, costs any of them at most 1/m of its epsilon.
 Why         It is enough that between neighbours one group changes and no other: releases about the others have the
             same distribution on both, whatever was released before, so that only the epsilons of that group add up.
             Without knowledge that any secret edge changes, neighbours are one person who moves along an edge, leaves or
@@ -11,9 +12,14 @@ Why         It is enough that between neighbours one group changes and no other:
             changes. Refused otherwise: an edge between two groups changes both. And a known fact that an edge changes
             couples people: whoever makes up for the change may move along any values, edge or not, and so may be of
             any group.
+            Where a person owns several rows, at most m of them change, each in its own group, by the same argument. If
+            k rows of a group change, the releases about it lose at most k/m of what that group has spent: rows are
+            changed one after the other. The k of all groups add up to m at most, so all groups together lose at most
+            what the dearest has spent. A count of people is refused: whoever is in m groups changes m counts.
 Reference   Blowfish privacy, Theorem 4.3, in which a fact affects a group only if a secret pair of it by itself changes
             the fact; a person who moves along no secret pair may restore it just as well, and then the theorem fails.
-Checked by  tests/property/test_disjoint.py, tests/unit/release/test_split.py.
+Checked by  tests/property/test_disjoint.py, tests/property/test_rows_of_people.py,
+            tests/unit/release/test_split.py.
 """
 
 from __future__ import annotations
@@ -25,6 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tacit.errors import PlanError, PolicyError, kind_of
+from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import CellTables, Watched, everybody
 from tacit.plan.sensitivity.steps import shape_jumps, touched_facts
 from tacit.policy.describe import edge_that_changes
@@ -46,15 +53,18 @@ class DisjointGroups:
     names: Mapping[tuple[type, Any], str] = field(default_factory=dict)
 
 
+def check_about_rows(query: Query, policy: Policy) -> None:
+    """Refuse a question about people in groups where one person may be in several of them."""
+    if policy.per_person > 1 and query.of != "rows":
+        fix = "Write of='rows', or keep one row of each person: per_person=1."
+        if query.each is not None:
+            fix = "Ask the session itself, with `where`."
+        rule = "must be about rows in a group of a split, since one person may be in several groups"
+        raise PlanError(rule, key=str(query), fix=fix)
+
+
 def disjoint_groups(by: Any, policy: Policy) -> DisjointGroups:
     """Return the groups that an attribute or several predicates make, or refuse what may not be split by them."""
-    if policy.per_person > 1:
-        raise PlanError(
-            "must not be where a person owns several rows, since they may be in several groups",
-            key="split",
-            given=f"per_person={policy.per_person}",
-            fix="Keep one row of each person.",
-        )
     groups = _by_attribute(by, policy) if isinstance(by, str) and by in policy.domain else _by_predicates(by, policy)
     for fact in touched_facts(policy):
         edge = edge_that_changes(fact, policy)
