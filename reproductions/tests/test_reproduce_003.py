@@ -153,7 +153,7 @@ VERDICTS = [
     ("Theorem 8.2", "6; Tacit 6 (three people declared), Tacit 8 (no number of people declared)", "no"),
     ("Corollary 8.3", "4; Tacit 4", "no"),
     ("Theorem 8.4", "6; Tacit 6", "yes"),
-    ("Theorem 8.5", "8; Tacit 8, Tacit refuses (3 x 2 x 2)", "no"),
+    ("Theorem 8.5", "8; Tacit 8, Tacit 16 (3 x 2 x 2), Tacit 6 (3 x 2 x 2, people alike)", "no"),
     ("Theorem 8.6", "8; Tacit 8", "no"),
     ("Theorem 8.6", "4; Tacit 4", "partly"),
 ]

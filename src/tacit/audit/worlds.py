@@ -19,6 +19,7 @@ from tacit.arrays import Ints
 from tacit.errors import PolicyError
 from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
+from tacit.plan.sensitivity.known_cells import KnownTable, changed_tables, known_tables, together
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, every_record, positions
 from tacit.policy.edges.shapes import EdgeShape
@@ -89,7 +90,8 @@ def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Nei
     """Return neighbouring data sets, as small as they can be.
 
     One person along an edge where that leaves everything known as it was; otherwise one or two more people move to
-    restore it. That is every such pair and triple, or some of them where there are too many.
+    restore it, if the policy's adversary lets so many move. That is every such pair and triple, or some of them where
+    there are too many.
     """
     values = every_record(policy.domain) if records is None else list(records)
     secret = every_edge(policy, values)
@@ -101,15 +103,17 @@ def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Nei
     for a, b in product(everybody, repeat=2):
         if a != b:
             by_change.setdefault(minus(numbers[b], numbers[a]), []).append((a, b))
-    found: list[Neighbours] = []
+    tables, found = known_tables(policy) if policy.adversary.is_named else [], list[Neighbours]()
     for left, (a, b) in zip(range(len(secret), 0, -1), secret, strict=True):
         room = max(1, (MOST_NEIGHBOURS - len(found)) // left)  # shared evenly by the edges that are left
         change = minus(numbers[b], numbers[a])
         if not any(change):
             found.append(Neighbours((a,), (b,)))
             continue
-        back = minus((0,) * len(change), change)
+        back, most = minus((0,) * len(change), change), _most_together(policy, tables, a, b)
         found += [Neighbours((a, c), (b, d)) for c, d in _some(by_change.get(back, []), room)]
+        if most < 3:
+            continue
         each = isqrt(room // min(room, len(by_change)))
         for one, moves in islice(by_change.items(), room):
             rest = minus(back, one)
@@ -117,6 +121,13 @@ def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Nei
                 both = product(_some(moves, each), _some(by_change[rest], each))
                 found += [Neighbours((a, c, e), (b, d, f)) for (c, d), (e, f) in both]
     return found
+
+
+def _most_together(policy: Policy, tables: list[KnownTable], hidden: Any, cover: Any) -> int:
+    """Return how many people may move where one moves along this edge, in data sets that are compared."""
+    if not policy.adversary.is_named:
+        return MOST_MOVED
+    return together(policy, tables, changed_tables(tables, policy, hidden, cover)) or MOST_MOVED
 
 
 def of_all_rows(pairs: list[Neighbours], policy: Policy, watched: Iterable[Measured]) -> list[Neighbours]:
@@ -245,7 +256,14 @@ def check_neighbours(policy: Policy, hidden: Any, cover: Any) -> None:
             key="cover",
             fix="Swap the two." if back else "Look at `tacit check` for the edges.",
         )
-    if policy.known:
+    if policy.adversary.is_named:
+        tables = known_tables(policy)
+        most = max(_most_together(policy, tables, *move) for move, is_edge in zip(moved, along, strict=True) if is_edge)
+        if len(moved) > most:
+            rule = f"must differ from `hidden` in at most {most} people under {policy.adversary.document()!r}"
+            fix = "Keep the others as they are; each further step costs epsilon once more."
+            raise PolicyError(rule, key="cover", given=len(moved), fix=fix)
+    elif policy.known:
         _check_smallest(policy, moved, along)
 
 

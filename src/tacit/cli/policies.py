@@ -123,6 +123,7 @@ def _describe(found: Policy, *, as_json: bool) -> None:
             "item": found.item,
             "protects": protections(found),
             "examples": [example.document() for example in protected_examples(found)],
+            **({"against": found.adversary.words()[0]} if found.adversary.is_named else {}),
             "public": public_facts(found),
             "warnings": warnings(found),
             "knowledge": [cost.document() for cost in costs],

@@ -30,6 +30,7 @@ from tacit.drawing import Held
 from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TOTAL, LedgerEntry, Stored
 from tacit.ledger.input import canonical_json, skeletons
 from tacit.plan.leakage.shown import Shown, ShownSoFar
+from tacit.policy.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,8 @@ class Statement(Held):
                 f" Of this, {listed}: policies with these edges and more. The other edges are protected by these "
                 "releases alone, and by no other."
             )
+        if self.policy_text is not None and "\nadversary:" in self.policy_text:
+            promise += f" Against {Policy.from_yaml(self.policy_text).adversary.words()[0]}."
         if self.unknown:
             promise += f" {self.unknown:,} of the charges without a policy, counted as if under this one."
         return promise

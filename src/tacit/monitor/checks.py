@@ -175,6 +175,7 @@ def kept_policy(policy: Policy, name: str, unit: Mapping[str, Any], positions: S
             person=unit["person"],
             order=policy.order,
             item=policy.item,
+            adversary=policy.adversary,
         )
     except PolicyError:  # it lists sets of several places
         kept = None

@@ -9,6 +9,7 @@ In reading order:
     edges         what secret edges connect, in boxes and in chains
     secrets       the families of secret edges that users name
     knowledge     what the world already knows
+    adversary     against whom, where what is known ties people together
     policy        all of it together, and the guarantee
     person_numbers  one number of each person, and the policy of such numbers
     inclusion     whether one policy protects all that another does

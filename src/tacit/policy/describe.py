@@ -143,6 +143,7 @@ def description(policy: Policy) -> list[Section]:
             listed(lambda example: example.times is None and not example.told_apart),
             warns=True,
         ),
+        Section("Against whom", (policy.adversary.words()[0],) if policy.adversary.is_named else ()),
         Section("What is public", tuple(public_facts(policy))),
         Section("What this policy does not protect", tuple(warnings(policy)), warns=True),
     ]
@@ -216,6 +217,7 @@ def warnings(policy: Policy) -> list[str]:
             "every row is protected by itself, and the rows of one person add up."
         )
     found.extend(_coupled_people(policy))
+    found += [policy.adversary.words()[1]] if policy.adversary.is_named else []
     dropping = [name for name, attribute in domain.attributes if attribute.dropped == "unexpected"]
     if dropping:
         found.append(

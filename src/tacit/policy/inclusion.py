@@ -65,7 +65,7 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
         return False
     return protects_whole_owners(stronger, weaker) or (
         _same_records_count(stronger, weaker)
-        and set(stronger.known) == set(weaker.known)
+        and (set(stronger.known), stronger.adversary) == (set(weaker.known), weaker.adversary)
         and _absences_within(stronger, weaker)
         and _edges_within(stronger, weaker)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.drawing import Held, briefly
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
+from tacit.policy.adversary import USUAL, Adversary, as_adversary
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges.shapes import Absence, EdgeShape
@@ -48,7 +49,8 @@ class Policy(Held):
     column that says whose row it is, if people own several rows (of which `per_person` count); without it, every row
     is a different person. The rows that count are the first ones by the column `order` of those that fit the domain, or
     without `order` a choice as if at random. `item` names the column that holds the items of the domain's set, if its
-    name is not that of the attribute.
+    name is not that of the attribute. `adversary` names one weaker than the usual one, where what is known ties people
+    together: "alike" or {"group": 4} (`policy/adversary.py`).
     """
 
     domain: Domain
@@ -60,6 +62,7 @@ class Policy(Held):
     per_person: int = 1
     order: str | None = None
     item: str | None = None
+    adversary: Adversary = USUAL
 
     @sealed
     def __init__(
@@ -74,6 +77,7 @@ class Policy(Held):
         per_person: int = 1,
         order: str | None = None,
         item: str | None = None,
+        adversary: Adversary | str | Mapping[str, int] | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
             raise PolicyError(f"must be a Domain, not {kind_of(domain)}", key="domain", fix="Write tc.Domain({...}).")
@@ -115,8 +119,15 @@ class Policy(Held):
             fact.check(domain)
         sizes = {fact.declared for fact in listed if fact.declared is not None}
         if len(sizes) > 1:
-            raise PolicyError("must not say two sizes", key="known.size", given=sorted(sizes), fix="Keep one of them.")
-        values = (domain, secrets, listed, presence, name, person, per_person, order, item)
+            raise PolicyError("must not say two sizes", key="known", given=sorted(sizes), fix="Keep one of them.")
+        against = as_adversary(adversary)
+        if against.is_named and not listed:
+            rule, fix = "needs something that is known, which ties people together", "Leave it out."
+            raise PolicyError(rule, key="adversary", given=against.kind, fix=fix)
+        if against.people is not None and any(many < against.people for many in sizes):
+            rule = f"must not be a larger group than all people, of whom {min(sizes):,} are known to be there"
+            raise PolicyError(rule, key="adversary", given=against.people, fix="Lower it, or leave it out.")
+        values = (domain, secrets, listed, presence, name, person, per_person, order, item, against)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
@@ -265,7 +276,8 @@ class Policy(Held):
         removed, which is what most tools mean by differential privacy.
         """
         secrets, presence = (TakingPart(), "secret") if self.absences else (Everything(), "public")
-        return replace(self, secrets=secrets, known=(), presence=presence, name=f"{self.name} (differential privacy)")
+        name = f"{self.name} (differential privacy)"
+        return replace(self, secrets=secrets, known=(), presence=presence, name=name, adversary=USUAL)
 
     @property
     def plain_form(self) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
+from tacit.policy.adversary import ADVERSARY
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.keys import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, or_variables, together
@@ -296,6 +297,7 @@ POLICY_KEYS: Final = Keys(
         "`public`; `secret` with `taking_part`",
         read=_presence,
     ),
+    ADVERSARY,
     PERSON,
     PER_PERSON,
     ORDER,
@@ -371,6 +373,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         "secrets": policy.secrets.document(),
         "known": [fact.document() for fact in policy.known],
         "presence": policy.presence,
+        **({"adversary": policy.adversary.document()} if policy.adversary.is_named else {}),
         **{name: value for name, value in owners.items() if value != getattr(Policy, name)},
     }
 
@@ -384,6 +387,7 @@ _NOTES: Final = {
     "secrets": "# What a release must not give away.",
     "known": "# What is public about the data set anyway.",
     "presence": "# Whether it is secret who is in the data: public or secret.",
+    "adversary": "# Against whom, where what is known ties people together.",
     "person": "# Whose row it is: all rows with the same value here are one person.",
 }
 

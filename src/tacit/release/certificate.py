@@ -77,6 +77,7 @@ def along_edges(
         promise=(
             f"for every secret edge hidden -> cover of {edges}, {others} and every set O of {outputs}: Pr[M(hidden) in "
             f"O] <= exp({shown(epsilon)}) * Pr[M(cover) in O]{scope}; nothing is promised from cover to hidden"
+            + against_in_words(policy)
         ),
         subject={"tacit": version, **subject},
         details={
@@ -97,6 +98,12 @@ def along_edges(
 def policy_facts(policy: Policy) -> dict[str, Any]:
     """Return what a certificate says of a policy."""
     return {"policy": policy.document(), "policy_fingerprint": policy.fingerprint}
+
+
+def against_in_words(policy: Policy) -> str:
+    """Say against whom, where the policy names an adversary weaker than the usual one."""
+    against, not_against = policy.adversary.words()
+    return f"; against {against}. {not_against}" if against else ""
 
 
 def receipt_facts(receipt: Receipt | None) -> dict[str, Any] | None:

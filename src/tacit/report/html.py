@@ -258,9 +258,11 @@ def promise_in_words(records: Mapping[str, ReleaseRecord]) -> str:
         others.append("with one of their secret details replaced by another that the policy lets it pass for")
     if any(policy.absences for policy in policies):
         others.append("without the person, where taking part is secret")
+    named = dict.fromkeys(policy.adversary.words()[0] for policy in policies if policy.adversary.is_named)
+    reader = " and ".join(named) or "a reader who knows the data of everybody else"
     return (
-        "For every person, and even to a reader who knows the data of everybody else, everything in this report "
-        f"together is at most {factor} times as likely with the person’s true data as {', or '.join(others)}. What the "
+        f"For every person, and {'' if named else 'even '}to {reader}, everything in this report together "
+        f"is at most {factor} times as likely with the person’s true data as {', or '.join(others)}. What the "
         "policy does not call secret is not protected and may be shown exactly"
     )
 

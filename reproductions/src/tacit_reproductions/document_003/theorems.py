@@ -188,6 +188,7 @@ def _constraint_claims() -> list[Claim]:
     cube, larger = (
         Domain({f"A{at}": Integers(0, many - 1) for at, many in enumerate(sizes)}) for sizes in ((2, 2, 2), (3, 2, 2))
     )
+    two_marginals = [known.marginal("A0"), known.marginal("A1")]
     return [
         Claim(
             "Definition 4.1",
@@ -234,10 +235,11 @@ def _constraint_claims() -> list[Claim]:
             max(World(SmallPolicy(8, edges, marginals), 3).sensitivity(), four),
             "three people, and from one data set of four",
             {
-                "": Policy(cube, attributes(*cube), [known.marginal("A0"), known.marginal("A1")]),
-                "3 x 2 x 2": Policy(larger, attributes(*larger), [known.marginal("A0"), known.marginal("A1")]),
+                "": Policy(cube, attributes(*cube), two_marginals),
+                "3 x 2 x 2": Policy(larger, attributes(*larger), two_marginals),
+                "3 x 2 x 2, people alike": Policy(larger, attributes(*larger), two_marginals, adversary="alike"),
             },
-            "knowledge is not sparse for all pairs; one value more is beyond what Tacit enumerates",
+            "knowledge is not sparse for all pairs; with more values the step at least doubles with each",
         ),
         _step_claim(
             "Theorem 8.6",

@@ -12,8 +12,9 @@ Why         The moves of minimal neighbours cannot be split into two groups that
             arrive as leave, so a primitive set is a simple cycle through signatures. Regroup its sum by signature: one
             record with signature s disappears and one with signature s appears. Hence at most the sum, over all
             signatures, of the largest step between two records of that signature.
-            (3) Otherwise primitive sets are found by exhaustive search; the longest one times the largest step between
-            any two records is a bound. So is the number of people, where it is declared.
+            (3) Otherwise primitive sets are found by exhaustive search, or bounded by the sizes of few tables
+            (`known_cells.py`); the longest one times the largest step between any two records is a bound. So is the
+            number of people, where it is declared.
             (4) If the signatures have one affine dependency, with whole coefficients c without a common divisor: count
             for each signature how many people more arrive than leave. Zero sum means that these numbers are m times c.
             The moves have no cycle (it would be a smaller set), or are one, as in (2); so they are simple paths from
@@ -23,6 +24,10 @@ Why         The moves of minimal neighbours cannot be split into two groups that
             passes a signature at most once, so that there at most P records are exchanged for others of that signature;
             what is left are P jumps between any two records. Hence at most P times the largest step between any two
             records, plus P times the sum over all signatures of the largest step between two records of that signature.
+            Where the policy names an adversary (`policy/adversary.py`), neighbours are other pairs: both agree on what
+            is known, one person moved along a secret edge, and so many others at most as `known_cells.py` says moved in
+            any way. The sum of their steps is a bound; so are (1), and the number of people. With one table and people
+            who are alike there are two who move, or one: such pairs are neighbours as above, with the same bounds.
 Reference   Blowfish privacy, section 8, whose Corollary 8.3 and Theorems 8.2, 8.5 and 8.6 understate the step; one
             marginal of K cells gives 2K for a full histogram (Theorem 8.4, right), p disjoint counts 2(p+1).
 Checked by  tests/property/test_coupling.py, tests/golden/test_published_steps.py
@@ -31,7 +36,7 @@ Checked by  tests/property/test_coupling.py, tests/golden/test_published_steps.p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
@@ -40,13 +45,23 @@ from typing import Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.responses import Jump, Watched
+from tacit.plan.sensitivity.known_cells import (
+    KnownTable,
+    decomposable,
+    essential,
+    known_tables,
+    most_in_a_set,
+    some_in_a_set,
+    together,
+)
+from tacit.plan.sensitivity.responses import CellTables, Jump, Watched
 from tacit.plan.sensitivity.steps import (
     LargestStep,
     Restriction,
     free_step,
     gather,
     in_data,
+    outermost,
     presence_jumps,
     shape_jumps,
     touched_facts,
@@ -80,34 +95,110 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
         if _is_fixed_by(query, policy, fact, anything):
             why = (f"publicly known: {fact.words()}", "what is known fixes the answers -> never moves")
             return LargestStep(0, 0, 0, 0, (), why, exact=True)
-    facts = _essential(policy)
-    people = policy.known_people
-    bounds = []
-    if len(facts) == 1 and facts[0].histogram:
-        bounds.append(_one_marginal(query, policy, facts[0]))
+    tables = known_tables(policy)
+    people, bounds = policy.known_people, []
+    if policy.adversary.is_named:
+        bounds += _by_adversary(query, policy, tables, anything)
     else:
-        bounds += _by_signatures(query, policy, facts, anything)
+        bounds += _by_minimal_sets(query, policy, tables, anything)
     if people is not None:
         # nobody can move who is not there
         bounds.append((anything.times(max(people, 1)), f"at most {people} people can move"))
     if not bounds:
-        raise _no_bound(query, policy, touched)
+        raise _no_bound(query, policy, touched, tables)
     step, reason = min(bounds, key=lambda bound: bound[0].l1)
     words = ", ".join(fact.words() for fact in touched)
     why = (f"publicly known: {words}", f"{reason} -> moves by at most {in_data(step.l1, query, policy.domain)} in all")
     return replace(step, why=why, exact=False, unmoved_reasons=())
 
 
-def _no_bound(query: Watched, policy: Policy, touched: list[Known]) -> PlanError:
+def _by_minimal_sets(
+    query: Watched, policy: Policy, tables: list[KnownTable], anything: LargestStep
+) -> list[tuple[LargestStep, str]]:
+    """Return the bounds on minimal sets of moves that keep what is known."""
+    facts = essential(policy)
+    if len(facts) == 1 and facts[0].histogram:
+        return [_one_marginal(query, policy, facts[0])]
+    most = most_in_a_set(tables)
+    bounds = [] if most is None else [(anything.times(most), _moves_together(most))]
+    return bounds + _by_signatures(query, policy, facts, anything)
+
+
+def _moves_together(people: int) -> str:
+    return f"up to {people:,} people must move together to keep what is known"
+
+
+def _by_adversary(
+    query: Watched, policy: Policy, tables: list[KnownTable], anything: LargestStep
+) -> list[tuple[LargestStep, str]]:
+    """Return the bound on one person along a secret edge, and as many others as its tables let move with them."""
+    found, most = [], 1
+    for jumps, changed in _edges(query, policy, tables):
+        people = together(policy, tables, changed)
+        if people is None:
+            return []
+        found.append(_summed([(1, gather(jumps)), (people - 1, anything)]))
+        most = max(most, people)
+    bounds = [(_largest(found), f"up to {most:,} people move together ({policy.adversary.kind})")]
+    if len(tables) == 1 and policy.adversary.people is None:
+        bounds += _by_minimal_sets(query, policy, tables, anything)
+    return bounds
+
+
+def _edges(query: Watched, policy: Policy, tables: list[KnownTable]) -> Iterator[tuple[list[Jump], list[int]]]:
+    """Go through the kinds of secret edges: what they do to the answers, and which tables they may change."""
+    domain = policy.domain
+    counted = [
+        [CellTables((fact.histogram,), fact.picked) for fact in table.facts if not fact.is_size] for table in tables
+    ]
+    for shape in policy.shapes:
+        changed = [
+            at
+            for at, counts in enumerate(counted)
+            if any(jump.rise or jump.fall for one in counts for jump in shape_jumps(one, domain, shape))
+        ]
+        yield list(shape_jumps(query, domain, shape)), changed
+    for absence in policy.absences:
+        yield list(presence_jumps(query, domain, absence)), list(range(len(tables)))
+
+
+def _largest(steps: list[LargestStep]) -> LargestStep:
+    """Return a step that is at least each of these."""
+    return LargestStep(
+        max(step.up for step in steps),
+        max(step.down for step in steps),
+        max(step.l1 for step in steps),
+        max(step.square for step in steps),
+        outermost(profile for step in steps for profile in step.profiles),
+        exact=False,
+    )
+
+
+def _no_bound(query: Watched, policy: Policy, touched: list[Known], tables: list[KnownTable]) -> PlanError:
     """Return the refusal of facts that no bound is known for, with an edge that changes the first of them."""
     edges = ((fact, edge_that_changes(fact, policy)) for fact in touched)
     shown = next((f"; the secret edge {edge} changes {fact.words()}" for fact, edge in edges if edge), "")
-    overlap = f"what is known overlaps{shown}" if len(touched) > 1 else f"too much is known at once{shown}"
+    why = f"{'what is known overlaps' if len(touched) > 1 else 'too much is known at once'}{shown}"
+    ways = "Declare the number of people, tc.known.size(n), or fewer facts, or choose secrets that leave them alone"
+    if policy.adversary.is_named:
+        changed = max((len(changed) for _, changed in _edges(query, policy, tables)), default=0)
+        if policy.adversary.people is None:
+            why += f"; for people who are alike two tables at most, and these are {len(tables)}"
+        elif decomposable(tables):
+            why += f"; a group needs at least {1 + changed} people, or nobody in it can make up for an edge"
+            ways = f"Write adversary: {{group: {1 + changed}}}, or declare the number of people, tc.known.size(n)"
+        else:
+            why += "; for a group the tables must be marginals that form a tree, or have no attribute in common"
+    else:
+        at_least = some_in_a_set(policy, tables, {at for _, changed in _edges(query, policy, tables) for at in changed})
+        if at_least is not None:
+            why += f", and there are sets of {at_least:,} people, or larger ones, who must move together to keep both"
+        ways += ", or name a weaker adversary, such as `adversary: alike` (docs/knowledge.md)"
     return PlanError(
-        f"has no proven bound under this knowledge: {overlap}",
+        f"has no proven bound under this knowledge: {why}",
         key=str(query),
         given=[fact.words() for fact in touched],
-        fix="Declare the number of people, tc.known.size(n), or fewer facts, or choose secrets that leave them alone.",
+        fix=f"{ways}.",
     )
 
 
@@ -119,21 +210,6 @@ def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestS
     if fact.histogram:
         return _one_marginal(query, policy, fact)[0].l1 == 0
     return any(step.l1 == 0 for step, _ in _by_signatures(query, policy, [fact], anything))
-
-
-def _essential(policy: Policy) -> list[Known]:
-    """Drop facts that follow from a larger known marginal, and the size where presence is public."""
-    facts = [fact for fact in dict.fromkeys(policy.known) if policy.absences or not fact.is_size]
-    marginals = [fact for fact in facts if fact.histogram]
-
-    def follows(fact: Known) -> bool:
-        others = [one for one in marginals if fact.about <= one.about and one != fact]
-        if not fact.histogram:
-            return bool(others)
-        # of marginals of the same attributes, the first is kept
-        return any(fact.about < one.about or marginals.index(one) < marginals.index(fact) for one in others)
-
-    return [fact for fact in facts if not follows(fact)]
 
 
 def _one_marginal(query: Watched, policy: Policy, fact: Known) -> tuple[LargestStep, str]:
@@ -201,9 +277,10 @@ def _by_signatures(
         reason = f"up to {len(signatures)} people move in a cycle through what is known of them"
         return [(_summed(within_signatures()), reason)]
     bounds = []
-    longest = longest_primitive(_changes(signatures))
+    # there are no fewer changes than signatures but one
+    longest = longest_primitive(_changes(signatures)) if len(signatures) <= MOST_CHANGES + 1 else None
     if longest is not None:
-        bounds.append((anything.times(longest), f"up to {longest} people must move together to keep what is known"))
+        bounds.append((anything.times(longest), _moves_together(longest)))
     paths = _paths(signatures)
     if paths is not None:
         parts = [(paths, anything), *((paths * many, step) for many, step in within_signatures())]

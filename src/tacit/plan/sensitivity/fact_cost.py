@@ -130,7 +130,8 @@ def costs_for_tables(policy: Policy) -> tuple[FactCost, ...]:
 def _knowing(policy: Policy, known: Sequence[Known], secrets: Secrets | None = None) -> Policy:
     """Return the policy where something else is known, and with other secrets if they are given."""
     presence = "secret" if policy.presence == "secret" else None
-    return Policy(policy.domain, policy.secrets if secrets is None else secrets, known, presence)
+    chosen, against = policy.secrets if secrets is None else secrets, policy.adversary if known else None
+    return Policy(policy.domain, chosen, known, presence, adversary=against)
 
 
 def _step(watched: Watched, policy: Policy) -> int | None:
