@@ -34,7 +34,7 @@ from tacit.dependence.factor import MOST_CELLS, too_large
 from tacit.dependence.suppression import Outcomes, Suppression, checked_seen, outcomes, questions_of
 from tacit.errors import PlanError
 
-MOST_NEAR: Final = (2**20, 2**16, 2**12)  # cells of outcomes: less where inference between them needs too much
+MOST_NEAR: Final = (2**20, 2**16, 2**12)  # cells of outcomes that are gone through: some tenths of a second
 
 Graph = Mapping[str, Collection[str]]
 
@@ -112,8 +112,18 @@ class Between:
     most: Outcomes
 
 
-def between(release: Suppression, target: str, seen: Iterable[str], *, questions: Any = None) -> Between:
-    """Return what encloses all that an observer could see of some attributes; both ends are equal if all of it fits."""
+def between(
+    release: Suppression,
+    target: str,
+    seen: Iterable[str],
+    *,
+    questions: Any = None,
+    sizes: Sequence[int] | None = None,
+) -> Between:
+    """Return what encloses all that an observer could see of some attributes; both ends are equal if all of it fits.
+
+    `sizes` are tables of outcomes, the largest first; smaller ones where inference between them needs too much.
+    """
     names = checked_seen(release, seen)
     counts = questions_of(questions, key="questions")
     dependence = release.dependence
@@ -138,7 +148,8 @@ def between(release: Suppression, target: str, seen: Iterable[str], *, questions
             outcomes(known, target, [*place.near, *place.border], questions=asked),
         )
 
-    for most in MOST_NEAR[:-1]:
+    *larger, last = sizes or MOST_NEAR
+    for most in larger:
         with suppress(PlanError):
             return fitting(most)
-    return fitting(MOST_NEAR[-1])
+    return fitting(last)

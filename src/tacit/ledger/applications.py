@@ -5,9 +5,10 @@ Guarantee   A release that names what it shows is written into the ledger only i
             on average (mutual information, in nats) and, where asked for, at worst (the posterior after any outcome).
             Refused before anything is charged and before rows are opened; processes that charge at once see each other.
             Nothing that follows from an unprotected dependence is written: neither limits nor where anybody stands.
-Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, the
-            sensitive values are those that the policy hides (a session refuses others), and all that shows single
-            records of the data set is charged to the same ledger.
+Assumes     The dependence is the true one, a record is one draw from it (with `by`, all days of a person or all people
+            of a household are one draw, with a record of each), draws are independent of each other, the sensitive
+            values are those that the policy hides (a session refuses others), and all that shows single records of
+            the data set is charged to the same ledger.
 Why         What was shown is weighed before the ledger is locked; in the one locked transaction of the charge it is
             appended only if nothing else was shown since, and weighed again otherwise (`leakage`). It is an entry
             of the chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so
@@ -15,9 +16,11 @@ Why         What was shown is weighed before the ledger is locked; in the one lo
             (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
             is computed over all outcomes and about all attributes of a limit together, or bounded from above
             (`plan/leakage/outcomes.py`). Every release that shows single records is weighed where it is
-            charged, also in a group of a split that pays nothing.
+            charged, also in a group of a split that pays nothing. With `by`, it counts for every day and person that
+            its `where` may pick (`plan/leakage/picked.py`).
 Reference   docs/decisions/0015-leakage.md.
-Checked by  tests/unit/ledger/test_applications.py, tests/contract/test_application_races.py.
+Checked by  tests/unit/ledger/test_applications.py, tests/unit/ledger/test_limits_over_days.py,
+            tests/contract/test_application_races.py.
 """
 
 from __future__ import annotations
@@ -27,17 +30,24 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tacit.amounts import shown as in_short
 from tacit.dependence.dependence import Dependence
+from tacit.dependence.given import listed as as_tuple
+from tacit.dependence.nearby import between
 from tacit.dependence.suppression import outcomes, suppression
+from tacit.dependence.unrolled import AT, base_of
 from tacit.errors import BudgetExceeded, Exit, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.input import canonical_json
+from tacit.plan.leakage.outcomes import MOST_OUTCOMES
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
-from tacit.plan.leakage.shown import Shown, ShownSoFar
+from tacit.plan.leakage.shown import Shown, ShownSoFar, apart
+
+MOST_LISTED: Final = 8
+QUICK: Final = (2**14, 2**10)  # cells of outcomes around one attribute, where there are more in all
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Standing:
     worst: str
 
     def __str__(self) -> str:
-        seen = ", ".join(f"{name} at {in_short(epsilon)}" for name, epsilon in self.sees.items()) or "nothing yet"
+        seen = _few([f"{name} at {in_short(epsilon)}" for name, epsilon in self.sees.items()]) or "nothing yet"
         return (
             f"{self.coalition} has seen {seen}: {self.leakage:.4g} of at most {self.limit:.4g} nats about "
             f"{', '.join(self.about)}; at worst {self.worst}."
@@ -95,6 +105,8 @@ class Applications:
         own: Whether what an attribute's own release says about it counts; left out only where each limit is about one.
         posterior: The largest probability that any outcome may give to a protected attribute being sensitive, for every
             coalition and attribute and all that is seen, whatever `limit` and `own` say.
+        by: The columns of the policy that say which person and which day a record is of, in the order of the names of a
+            dependence over days and people: with `by=["day"]`, `arrival@3` is arrival in records of day 3.
     """
 
     @sealed
@@ -108,6 +120,7 @@ class Applications:
         measure: str = "value",
         own: bool = True,
         posterior: float | None = None,
+        by: str | Sequence[str] = (),
     ) -> None:
         members = _members(coalitions)
         checked = checked_setting(dependence, sensitive=sensitive, limit=0, measure=measure, own=own)
@@ -116,6 +129,8 @@ class Applications:
         self.sensitive = checked.sensitive
         self.measure, self.own = measure, own
         self.posterior = _probability(posterior)
+        self.by: tuple[str, ...] = _columns(by)
+        self.each = _each(dependence, self.by)
         self._limits = checked_limits(limit, checked.sensitive, dict.fromkeys(members, ()), has_coalitions=True)
         check_own(self._limits, own=own)
 
@@ -153,6 +168,7 @@ class Applications:
             "measure": self.measure,
             "own": self.own,
             "posterior": self.posterior,
+            **({"by": list(self.by)} if self.by else {}),  # limits without it stay what they were
         }
 
     @property
@@ -201,7 +217,7 @@ class Applications:
             self._check_known(one, file)
         reached = self._reached(before.after(new))
         after = self._standing(reached)
-        listed = ", ".join(map(str, new))
+        listed = _few(list(map(str, new)))
         for stands in after:
             if stands.leakage > stands.limit:
                 raise BudgetExceeded(
@@ -249,9 +265,24 @@ class Applications:
 
     def _reached(self, seen: ShownSoFar) -> dict[tuple[str, str], Fraction]:
         """Return the epsilon of each application and attribute that the dependence says something about."""
-        # what is public and the dependence does not have, it says nothing about
-        known = self.dependence.values
-        return {whom: epsilon for whom, epsilon in seen.reached.items() if whom[1] in known or whom not in seen.public}
+        found: dict[tuple[str, str], Fraction] = {}
+        for whom, epsilon in seen.reached.items():
+            for name, at in self._named(whom[1], epsilon):
+                # what is public and the dependence does not have, it says nothing about
+                if name in self.dependence.values or whom not in seen.public:
+                    found[whom[0], name] = found.get((whom[0], name), Fraction(0)) + at
+        return found
+
+    def _named(self, attribute: str, epsilon: Fraction) -> list[tuple[str, Fraction]]:
+        """Return under which names of the dependence something was shown, perhaps under other limits."""
+        if names := self.names_of(attribute):  # if of all days and people, perhaps by one coin
+            return [(name, apart(epsilon, len(names))) for name in names]
+        base = base_of(attribute)  # a record of one day is any record
+        return [(base if base in self.dependence.values else attribute, epsilon)]
+
+    def names_of(self, attribute: str) -> tuple[str, ...]:
+        """Return the names that the dependence has for an attribute: its own, or those of all days and people."""
+        return (attribute,) if attribute in self.dependence.values else tuple(self.each.get(attribute, {}).values())
 
     def _sees(self, coalition: str, reached: Mapping[tuple[str, str], Fraction]) -> dict[str, Fraction]:
         found: dict[str, Fraction] = {}
@@ -268,17 +299,48 @@ class Applications:
             {name: float(epsilon) for name, epsilon in sees.items()},
         )
         chance, worst = 0.0, ""
+        cells = math.prod(len(self.dependence.values[name]) + 1 for name in sees)
+        is_bound = self.dependence.is_network and cells > MOST_OUTCOMES
         for target in self.sensitive:
-            found = outcomes(release, target, list(sees))
+            found = between(release, target, sees, sizes=QUICK).most if is_bound else outcomes(release, target, sees)
             odds = found.log_odds()
             at = int(np.argmax(odds))
             posterior = 1.0 / (1.0 + math.exp(-odds[at])) if odds[at] > -700 else 0.0
             if posterior > chance or not worst:
-                outcome = found.outcome(at)
-                given = ", ".join(f"{name} {_word(value)}" for name, value in outcome.items())
+                given = ", ".join(f"{name} {_word(value)}" for name, value in found.outcome(at).items())
                 chance = posterior
-                worst = f"{target} is sensitive with probability {posterior:.4g}" + (f" given {given}" if given else "")
+                words = f"at most {posterior:.4g}, by a bound over all outcomes" if is_bound else f"{posterior:.4g}"
+                worst = f"{target} is sensitive with probability {words}"
+                worst += f" given {given}" if given and not is_bound else ""
         return chance, worst
+
+
+def _columns(given: Any) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else as_tuple(given)
+    if names is None or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise PlanError("must name columns of the policy", key="by", given=word_or_kind(given), fix='Say by=["day"].')
+    return names
+
+
+def _each(dependence: Dependence, by: Sequence[str]) -> dict[str, dict[tuple[str, ...], str]]:
+    """Return for each attribute its names by the labels of their person and day, if they have as many as there are."""
+    found: dict[str, dict[tuple[str, ...], str]] = {}
+    for name in dependence.names:
+        base, *labels = name.split(AT)
+        if by and len(labels) == len(by):
+            found.setdefault(base, {})[tuple(labels)] = name
+    if by and not found:
+        rule = f"must say as many columns as names of the dependence have labels, such as {dependence.names[0]}"
+        raise PlanError(rule, key="by", given=list(by), fix="Make it with tc.Dependence.over(..).")
+    return found
+
+
+def _few(words: Sequence[str]) -> str:
+    return (
+        ", ".join(words)
+        if len(words) <= MOST_LISTED
+        else f"{', '.join(words[:MOST_LISTED])} and {len(words) - MOST_LISTED} more"
+    )
 
 
 def _word(value: Any) -> str:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tacit.amounts import shown
+from tacit.dependence.unrolled import AT, base_of
 from tacit.errors import (
     BudgetExceeded,
     DataRefused,
@@ -33,6 +34,7 @@ from tacit.ledger.clauses import Clause, Limits, RecordsShown, TableNote, check_
 from tacit.ledger.coins import CoinState, Content, Contents, RaisedCoins, Reached, StateMoved
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.noise.kept_coins import new_secret
+from tacit.plan.leakage.picked import labels_by, of_each
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
@@ -67,7 +69,16 @@ class LeakageWatch:
         if self._applications is not None:
             for records in listed:
                 _check_hidden(self._applications, records)
-        return tuple(one for records in listed for one in records.shows)
+        return tuple(one for records in listed for one in self._named(records))
+
+    def _named(self, records: RecordsPlan) -> Iterable[Shown]:
+        """Return what records show, under the names that limits have for days and people."""
+        limits = self._applications
+        if limits is None or not limits.by:
+            return records.shows
+        query = records.query
+        picked = labels_by(records.policy.domain, limits.by, query.where)
+        return of_each(records.shows, limits.each, picked, has_own_coins=set(limits.by) <= set(query.key))
 
     def showing(self, shows: Iterable[Shown], mark: str) -> RecordsShown | None:
         """Return the clause that holds what is shown against the limits; None if no single record is shown.
@@ -104,11 +115,12 @@ class LeakageWatch:
 
 def _check_hidden(applications: Applications, plan: RecordsPlan) -> None:
     """Refuse a release that hides other values than the limits take for sensitive: it tells something else."""
-    for one in plan.shows:
-        if one.is_public or one.attribute not in applications.dependence.values:
+    pairs = [(shows, name) for shows in plan.shows for name in applications.names_of(shows.attribute)]
+    for one, name in pairs:
+        if one.is_public:
             continue  # refused where it is weighed, if at all
-        known = applications.dependence.values[one.attribute]
-        wanted, found = applications.sensitive.get(one.attribute, frozenset()), plan.never_shown(one.attribute)
+        known = applications.dependence.values[name]
+        wanted, found = applications.sensitive.get(name, frozenset()), plan.never_shown(one.attribute)
         if found is None:
             rule = "must be hidden by its own value alone where limits on what applications learn hold"
             fix = "Nothing was charged. Name a key, and let the policy protect values of this attribute."
@@ -125,11 +137,20 @@ def _check_hidden(applications: Applications, plan: RecordsPlan) -> None:
 
 def _check_domain(applications: Applications, policy: Policy) -> None:
     """Refuse limits about attributes that the policy does not have, or values that they do not have there."""
-    for name in applications.dependence.names:
+    days = set(labels_by(policy.domain, applications.by)) if applications.by else set()
+    labels = {full: said for names in applications.each.values() for said, full in names.items()}
+    for full in applications.dependence.names:
+        name = base_of(full) if applications.by else full
         if name not in policy.domain:
+            if applications.by:
+                continue  # nobody is shown it, and a release of what is meant is refused
             fix = f"{nearest(name, list(policy.domain))} Or make the dependence of fewer attributes."
             raise PlanError("must be about attributes of the policy", key="leakage", given=name, fix=fix)
-        for value in applications.dependence.values[name]:
+        if applications.by and labels.get(full) not in days:
+            rule = f"must have names with values of {', '.join(applications.by)} as the policy writes them"
+            fix = f"For instance {AT.join([name, *min(days)])}."
+            raise PlanError(rule, key="leakage", given=full, fix=fix)
+        for value in applications.dependence.values[full]:
             if not _is_value(value, policy.domain[name]):
                 rule = f"must be about values of {name} as the policy writes them"
                 fix = f"Make the dependence of such as {policy.domain[name].words(policy.domain[name].value(0))}."

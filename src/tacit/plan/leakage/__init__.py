@@ -11,4 +11,5 @@ In reading order:
     leakage_plan     what a plan says, and how it changes with the dependence
     budget           the plan
     shown            what a release shows of single records, and to whom
+    picked           which days and people that is about
 """

@@ -14,7 +14,8 @@ Why         Without coalitions the program is convex (`convex_program`); the sum
             (`coalition_boxes`): first under limits that rise, then with bounds that close faster. For many there is a
             convex bound that is never below the joint information: what it allows is allowed, and is then raised as
             far as the joint information itself allows. Nobody can gain more than each line alone, with nothing else
-            released, since limits rise.
+            released, since limits rise. Over days and people limits are kept by bounds (`outcomes`); what a line could
+            reach alone is exact.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, section V-C;
             docs/decisions/0015-leakage.md.
 Checked by  tests/unit/plan/test_leakage_program.py, tests/unit/plan/test_leakage_plan.py.
@@ -45,7 +46,7 @@ from tacit.plan.leakage.convex_program import ConvexProgram, Solved, epsilons, s
 from tacit.plan.leakage.informations import NOTHING, MeasuredTables, Terms
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
 from tacit.plan.leakage.one_limit import solve_one
-from tacit.plan.leakage.outcomes import JointLimit, PosteriorLimit
+from tacit.plan.leakage.outcomes import JointLimit, PosteriorLimit, SummedLimit
 from tacit.plan.leakage.setting import (
     LeakageSetting,
     checked_cap,
@@ -201,7 +202,7 @@ class _Problem:
         return self.setting.released(self.tables)
 
     @cached_property
-    def joint(self) -> list[JointLimit]:
+    def joint(self) -> list[JointLimit | SummedLimit]:
         return self.setting.joint_limits(self.tables)
 
     @property
@@ -231,6 +232,8 @@ class _Problem:
                 fix="Give a weight to another attribute.",
             )
         singles = None if self.setting.joint else self.setting.pair_terms(self.tables)
+        if singles is None:
+            self._refuse_uncertain()
         alone = self._alone(upper) if singles is None else alone_bounds(singles, self.limits, upper)
         if self.objective == "epsilon":
             self._refuse_unbounded(alone)
@@ -295,12 +298,39 @@ class _Problem:
 
     # ---- coalitions ------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _has_bounds(self) -> bool:
+        """Whether a limit is kept by a bound, since there are too many outcomes."""
+        return any(one.is_bound for one in (*self.joint, *self.surest))
+
+    def of_line(self, number: int) -> _Problem:
+        """Return the problem in which nothing is shown but one line."""
+        alone = self.setting.of_line(number)
+        surest = alone.posterior_limits(self.tables.dependence) if self.surest else []
+        return replace(self, setting=alone, surest=surest)
+
+    def _refuse_uncertain(self) -> None:
+        """Refuse limits that their bounds break before anything is shown."""
+        nothing = np.zeros((1, len(self.setting.lines)))
+        for limit, joint, most in zip(self.setting.limits, self.joint, self.limits.tolist(), strict=True):
+            if joint.is_bound and joint.at(nothing)[0] > most:
+                least = float(joint.at(nothing)[0]) + limit.most - most
+                raise PlanError(
+                    f"must be at least {least:.3g} about {', '.join(limit.about)}: so much would tell what lies beyond "
+                    "the nearest attributes, and it has to be taken as known, since there are too many outcomes",
+                    key="limit",
+                    given=limit.most,
+                    fix="Raise the limit, or plan fewer days or people.",
+                )
+
     def _alone(self, upper: Floats) -> Floats:
         """Return beyond which release probability each line breaks a limit, with nothing else released."""
         found = upper.copy()
         for number, most in enumerate(upper.tolist()):
-            limits = self._limits_of({number})
-            along = partial(self._along, np.zeros(len(upper)), np.eye(len(upper))[number], limits)
+            # bounds hold for plans, and would claim too much about what no plan can reach
+            problem = self.of_line(number) if self._has_bounds else self
+            limits = problem._limits_of({number})
+            along = partial(problem._along, np.zeros(len(upper)), np.eye(len(upper))[number], limits)
             if any(limits):
                 # beyond the upper end a limit is certainly broken, in spite of rounding
                 found[number] = _ends_of(along, most, ROUNDING)[1]
@@ -313,7 +343,7 @@ class _Problem:
             if not any(limits):
                 u[lines] = upper[lines]
                 bound += float(self.gain(upper[None])[0, lines].sum())
-            elif len(lines) <= FEW_LINES:
+            elif len(lines) <= FEW_LINES and not self._has_bounds:
                 solved = self._few(alone, lines, limits)
                 u[lines], bound = solved.u, bound + solved.bound
             else:
@@ -330,8 +360,8 @@ class _Problem:
 
     def _limits_of(self, lines: set[int]) -> _LimitsOf:
         return _LimitsOf(
-            [at for at, limit in enumerate(self.setting.limits) if lines.intersection(limit.lines)],
-            [at for at, one in enumerate(self.surest) if lines & one.lines],
+            [at for at, limit in enumerate(self.joint) if lines & limit.by_lines],
+            [at for at, one in enumerate(self.surest) if lines & one.by_lines],
         )
 
     def _along(self, start: Floats, step: Floats, limits: _LimitsOf, share: float) -> float:
@@ -348,12 +378,13 @@ class _Problem:
 
         problem = RisingLimits(gain, lambda part: self._excess(limits, spread(part)), upper[lines])
         tolerance = COARSE * max(float(gain(upper[None, lines]).sum()), 1e-3)
-        if limits.posteriors or not all(shows_apart(self.joint[at]) for at in limits.informations):
+        apart = [joint for joint in (self.joint[at] for at in limits.informations) if shows_apart(joint)]
+        if limits.posteriors or len(apart) < len(limits.informations):
             return solve_rising(problem, tolerance=tolerance, most_boxes=MOST_RISING)
         tolerance = min(NARROW, tolerance)
         first = solve_rising(problem, tolerance=tolerance, most_boxes=FIRST_RISING)
         place = {line: at for at, line in enumerate(lines)}
-        joint = [self.joint[at].renumbered(place) for at in limits.informations]
+        joint = [one.renumbered(place) for one in apart]
         curved = CurvedLimits(gain, joint, self.limits[limits.informations], upper[lines])
         return solve_curved(curved, first, tolerance=tolerance, most_boxes=MOST_CURVED)
 
@@ -368,7 +399,8 @@ class _Problem:
         steps += [np.eye(len(upper))[number] for number in sorted(lines, key=lambda one: -self.slopes[one])]
         for which in steps:
             step = which * (upper - found)
-            found = found + _ends_of(partial(self._along, found, step, limits), 1.0)[0] * step
+            along = partial(self._along, found, step, self._limits_of(set(np.flatnonzero(step).tolist())))
+            found = found + _ends_of(along, 1.0)[0] * step
         return np.asarray(found[lines])
 
     def _safe(self, upper: Floats, lines: list[int], numbers: list[int]) -> Floats:
@@ -383,7 +415,7 @@ class _Problem:
     def _parts(self, lines: int) -> list[tuple[list[int], _LimitsOf]]:
         """Return groups of lines that nothing connects, each with its limits."""
         group = list(range(lines))
-        for seen in [*(limit.lines for limit in self.setting.limits), *(one.lines for one in self.surest)]:
+        for seen in [*(limit.by_lines for limit in self.joint), *(one.by_lines for one in self.surest)]:
             joined = {group[number] for number in seen}
             group = [min(joined) if one in joined else one for one in group]
         parts = [[number for number in range(lines) if group[number] == name] for name in sorted(set(group))]

@@ -38,13 +38,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.arrays import Floats
 from tacit.plan.leakage.convex_program import Solved, where_it_ends
-from tacit.plan.leakage.outcomes import JointLimit, SeenValues
+from tacit.plan.leakage.outcomes import JointLimit, SeenValues, SummedLimit
 
 Places = npt.NDArray[np.intp]
 Look = Callable[[Floats, Floats], tuple[Floats, Floats, float]]
@@ -287,9 +288,11 @@ def _packed(steep: Floats, cost: Floats, room: Floats) -> tuple[Floats, Floats]:
 # ---- mixed derivatives ----------------------------------------------------------------------------------------------
 
 
-def shows_apart(limit: JointLimit) -> bool:
-    """Say whether no two lines of a coalition show the same attribute."""
-    return all(one is None or len(one.lines) == 1 for one in (*limit.own, *limit.others))
+def shows_apart(limit: JointLimit | SummedLimit) -> TypeGuard[JointLimit]:
+    """Say whether what a coalition learns is one information, and no two of its lines show the same attribute."""
+    if not isinstance(limit, JointLimit):
+        return False
+    return all(one is None or one.known or len(one.lines) == 1 for one in (*limit.own, *limit.others))
 
 
 def largest_mixed(limit: JointLimit, first: int, second: int, low: Floats, high: Floats) -> Floats:

@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from tacit.arrays import Floats
 from tacit.dependence.dependence import Dependence
+from tacit.dependence.nearby import Around, around
 
 Mask = npt.NDArray[np.bool_]
 
@@ -146,7 +147,7 @@ class MeasuredTables:
     def __init__(
         self, dependence: Dependence, sensitive: Mapping[str, frozenset[int]], names: Sequence[str], measure: str
     ) -> None:
-        self._dependence = dependence
+        self.dependence = dependence
         self._sensitive = sensitive
         self._is_bit = measure == "bit"
         self._block = _blocks({name: len(dependence.values[name]) for name in names})
@@ -161,7 +162,11 @@ class MeasuredTables:
 
     def size(self, name: str) -> int:
         """Return how many values an attribute has."""
-        return 2 if self._is_bit else len(self._dependence.values[name])
+        return 2 if self._is_bit else len(self.dependence.values[name])
+
+    def around(self, targets: Sequence[str], seen: Sequence[str], most: int) -> Around:
+        """Return what is seen around targets, and the border."""
+        return around(self.dependence, targets, seen, lambda name: len(self.dependence.values[name]) + 1, most)
 
     def released(self, name: str) -> float:
         """Return how likely an attribute is not sensitive."""
@@ -178,7 +183,7 @@ class MeasuredTables:
 
     def _by_value(self, name: str) -> Mask:
         hidden = self._sensitive.get(name, frozenset())
-        return np.array([at in hidden for at in range(len(self._dependence.values[name]))])
+        return np.array([at in hidden for at in range(len(self.dependence.values[name]))])
 
     def _table(self, *names: str) -> Floats:
         """Return the joint of attributes, one axis for each; an attribute that is named twice agrees with itself."""

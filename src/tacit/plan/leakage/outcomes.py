@@ -29,6 +29,10 @@ Why         Let A be the targets, X what is shown, Y what is seen of it: Y_in of
             (c - d u), which rises or falls in u throughout, and at u = 0 is that mean. Where it falls, it is below the
             mean, so that some value is above it and decides; where it rises, so does the largest. So it rises in u
             either way, with a jump at 0, where values begin to be shown. Outcomes that cannot happen do not count.
+            Networks with more outcomes (days, households): a few attributes are bounded by what is seen around them
+            and a border that is known (`dependence/nearby.py`). For many together, let W_t be some of what was shown
+            before t. With targets X that are shown, I(X; Y) = sum H(Y_t | Y_<t) - H(Y_t | X_t), and this is at most
+            the sum of H(Y_t | Y_W) - H(Y_t | X_t), which are differences of joint informations of W with t, and of W.
 Reference   Cover and Thomas, Elements of Information Theory, Theorems 2.5.2 and 2.8.1. Lee and Smith, Privacy Leakage
             over Dependent Attributes in One-Sided Differential Privacy, Theorems 1-4.
 Checked by  tests/unit/plan/test_leakage_terms.py, tests/unit/plan/test_leakage_posterior.py.
@@ -37,9 +41,8 @@ Checked by  tests/unit/plan/test_leakage_terms.py, tests/unit/plan/test_leakage_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -48,6 +51,7 @@ from tacit.errors import PlanError
 from tacit.plan.leakage.informations import NOTHING, Mask, MeasuredTables, Term
 
 MOST_OUTCOMES = 2**20  # cells of the joint of targets and outcomes
+MOST_AROUND = 2**12  # the same around one target, where there are more: a millisecond
 MOST_KNOWN = 2**14  # cells of one convex term
 _AT_ONCE = 2**22  # cells of all points that are evaluated together, for information
 _AT_ONCE_SURE = 2**20  # the same for posteriors
@@ -62,6 +66,7 @@ class SeenValues:
 
     sensitive: Mask
     lines: tuple[int, ...]
+    known: bool = False  # shown for certain, whatever it is
 
     @property
     def outcomes(self) -> int:
@@ -70,7 +75,7 @@ class SeenValues:
 
     def hidden(self, u: Floats) -> Floats:
         """Return the chance that no line shows a value that is not sensitive, at each row of release probabilities."""
-        return np.asarray(np.prod(1.0 - u[:, self.lines], axis=1))
+        return np.zeros(len(u)) if self.known else np.asarray(np.prod(1.0 - u[:, self.lines], axis=1))
 
     def through(self, found: Floats, hidden: Floats, axis: int, *, in_full: bool = False) -> Floats:
         """Return a joint with outcomes, on its last axis, in the place of the attribute's own axis.
@@ -94,6 +99,16 @@ class JointLimit:
     own: tuple[SeenValues | None, ...]  # how each target is seen itself; None if it is not shown
     others: tuple[SeenValues, ...]
     tells: bool = True
+
+    @property
+    def by_lines(self) -> frozenset[int]:
+        """The lines that it depends on."""
+        return frozenset(line for one in (*self.own, *self.others) if one for line in one.lines)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a border is taken as known."""
+        return any(one.known for one in self.others)
 
     @property
     def cells(self) -> int:
@@ -141,22 +156,81 @@ def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str]
     return tuple(about) if outcomes <= MOST_OUTCOMES else tuple(shown)
 
 
-def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit:
-    """Return attributes, taken together, beside what is shown."""
-    seen = {name: SeenValues(tables.sensitive(name), lines) for name, lines in shown}
-    targets = targets_for(about, list(seen), tables.size)
-    names = [*targets, *(name for name in seen if name not in targets)]
-    cells = _cells([tables.size(name) for name in names], [seen.get(name) for name in names])
-    if cells > MOST_OUTCOMES:
+@dataclass(frozen=True)
+class SummedLimit:
+    """What is never below what a coalition learns: joint informations, added up, less others."""
+
+    added: tuple[JointLimit, ...]
+    less: tuple[JointLimit, ...]
+
+    @property
+    def by_lines(self) -> frozenset[int]:
+        """The lines that it depends on."""
+        return frozenset(line for one in self.added for line in one.by_lines)
+
+    @property
+    def is_bound(self) -> bool:
+        """It is one."""
+        return True
+
+    def at(self, u: Floats) -> Floats:
+        """Return the bound at each row of release probabilities."""
+        return np.asarray(sum(one.at(u) for one in self.added) - sum(one.at(u) for one in self.less))
+
+
+def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit | SummedLimit:
+    """Return attributes, taken together, beside what is shown; of a network, a bound where outcomes are too many."""
+    lines, is_network = dict(shown), tables.dependence.is_network
+    targets = targets_for(about, list(lines), tables.size)
+    cells = _outcomes(tables, {*targets, *lines}, lines)
+    is_exact = set(targets) == set(about) or set(lines) <= set(about)
+    if cells <= MOST_OUTCOMES and (is_exact or not is_network):
+        return _joint(tables, targets, lines)
+    if not is_network:
         rule = f"must have at most {MOST_OUTCOMES:,} outcomes together with what they tell about"
         fix = "Assume smaller coalitions, merge rare values, or leave coalitions out for sums over pairs."
         raise PlanError(rule, key="coalitions", given=cells, fix=fix)
+    if math.prod(tables.size(name) + 1 for name in about) <= MOST_AROUND:
+        place = tables.around(about, list(lines), MOST_AROUND)
+        return _joint(tables, about, {name: lines[name] for name in place.near}, place.border)
+    added, less, before = [], [], list[str]()
+    for name in lines:
+        before.append(name)
+        place = tables.around([name], before, MOST_AROUND)
+        near = {one: lines[one] for one in before if one in (*place.near, *place.border)}
+        added.append(_joint(tables, list(near), near))
+        near.pop(name)
+        less.append(_joint(tables, list(near), near))
+    return SummedLimit(tuple(added), tuple(less))
+
+
+def _outcomes(tables: MeasuredTables, names: Collection[str], lines: Collection[str]) -> int:
+    """Return how many cells some attributes have, as values or as outcomes of what is shown of them."""
+    return math.prod(
+        max(tables.size(name), int((~tables.sensitive(name)).sum()) + 1 if name in lines else 0) for name in names
+    )
+
+
+def _joint(
+    tables: MeasuredTables, targets: Sequence[str], lines: Mapping[str, tuple[int, ...]], known: Iterable[str] = ()
+) -> JointLimit:
+    seen = _seen(tables, lines, known)
+    names = [*targets, *(name for name in seen if name not in targets)]
     table = tables.table(*names) if names else np.ones(())
     own = tuple(seen.get(name) for name in targets)
     found = JointLimit(table, own, tuple(seen[name] for name in names[len(targets) :]))
-    lines = 1 + max((line for _, each in shown for line in each), default=-1)
+    most = 1 + max((line for each in lines.values() for line in each), default=-1)
     # what says nothing with everything shown says nothing at all; by rounding it would say a little
-    return replace(found, tells=bool(found.at(np.ones((1, lines)))[0] > NOTHING))
+    return replace(found, tells=bool(found.at(np.ones((1, most)))[0] > NOTHING))
+
+
+def _seen(
+    tables: MeasuredTables, lines: Mapping[str, tuple[int, ...]], known: Iterable[str] = ()
+) -> dict[str, SeenValues]:
+    found = {name: SeenValues(tables.sensitive(name), each) for name, each in lines.items()}
+    for name in known:
+        found[name] = SeenValues(np.zeros(tables.size(name), dtype=np.bool_), (), known=True)
+    return found
 
 
 def safe_terms(tables: MeasuredTables, about: Sequence[str], shown: ShownBy, *, limit: int) -> list[Term]:
@@ -202,24 +276,28 @@ def _surprise(chances: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PosteriorLimit:
-    """Targets beside what one coalition sees: for each a table of sensitive or not, and an axis for each attribute."""
+    """A target beside what one coalition sees: a table of sensitive or not, and an axis for each attribute."""
 
-    tables: tuple[Floats, ...]
+    table: Floats
     seen: tuple[SeenValues, ...]
 
     @property
-    def lines(self) -> frozenset[int]:
-        """All lines that the coalition sees."""
+    def by_lines(self) -> frozenset[int]:
+        """The lines that it depends on."""
         return frozenset(line for one in self.seen for line in one.lines)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a border is taken as known."""
+        return any(one.known for one in self.seen)
 
     def at(self, u: Floats) -> Floats:
         """Return the largest probability at each row of release probabilities."""
         cells = 2 * int(np.prod([max(one.outcomes, len(one.sensitive)) for one in self.seen], initial=1))
-        found = [_by_parts(partial(self._of, table), u, _AT_ONCE_SURE // cells) for table in self.tables]
-        return np.asarray(np.max(found, axis=0))
+        return _by_parts(self._at, u, _AT_ONCE_SURE // cells)
 
-    def _of(self, table: Floats, u: Floats) -> Floats:
-        joint = np.broadcast_to(table, (len(u), *table.shape))
+    def _at(self, u: Floats) -> Floats:
+        joint = np.broadcast_to(self.table, (len(u), *self.table.shape))
         for one in self.seen:
             joint = one.through(joint, one.hidden(u), axis=2)
         joint = joint.reshape((len(u), 2, -1))
@@ -227,17 +305,24 @@ class PosteriorLimit:
         return np.asarray(np.where(total > 0, joint[:, 0] / np.where(total > 0, total, 1.0), 0.0).max(axis=1))
 
 
-def posterior_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> PosteriorLimit:
-    """Return how sure a coalition could become of each of some attributes; tables must be by value."""
-    names = [name for name, _ in shown]
-    seen = tuple(SeenValues(tables.sensitive(name), lines) for name, lines in shown)
-    cells = int(np.prod([float(tables.size(name) + 1) for name in names], initial=2.0))
-    if cells > MOST_OUTCOMES:
+def posterior_limits(tables: MeasuredTables, about: Iterable[str], shown: ShownBy) -> list[PosteriorLimit]:
+    """Return how sure a coalition could become of each of some attributes; tables must be by value.
+
+    Of a network, a bound where outcomes are too many.
+    """
+    lines = dict(shown)
+    cells = int(np.prod([float(tables.size(name) + 1) for name in lines], initial=2.0))
+    if cells > MOST_OUTCOMES and not tables.dependence.is_network:
         rule = f"can be planned for at most {MOST_OUTCOMES:,} outcomes of a coalition"
         fix = "Assume smaller coalitions, merge rare values, or leave posterior out of the plan."
         raise PlanError(rule, key="posterior", given=cells, fix=fix)
     found = []
     for target in about:
-        table, hidden = tables.table(target, *names), tables.sensitive(target)
-        found.append(np.stack([table[hidden].sum(axis=0), table[~hidden].sum(axis=0)]))
-    return PosteriorLimit(tuple(found), seen)
+        seen = _seen(tables, lines)
+        if cells > MOST_OUTCOMES:
+            place = tables.around([target], list(lines), MOST_AROUND)
+            seen = _seen(tables, {name: lines[name] for name in place.near}, place.border)
+        table, hidden = tables.table(target, *seen), tables.sensitive(target)
+        both = np.stack([table[hidden].sum(axis=0), table[~hidden].sum(axis=0)])
+        found.append(PosteriorLimit(both, tuple(seen.values())))
+    return found

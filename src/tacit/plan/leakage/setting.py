@@ -18,8 +18,9 @@ from tacit.plan.leakage.outcomes import (
     JointLimit,
     PosteriorLimit,
     ShownBy,
+    SummedLimit,
     joint_limit,
-    posterior_limit,
+    posterior_limits,
     safe_terms,
     targets_for,
 )
@@ -103,15 +104,21 @@ class LeakageSetting:
         ]
         return self._gathered(terms, tables)
 
-    def joint_limits(self, tables: MeasuredTables) -> list[JointLimit]:
+    def joint_limits(self, tables: MeasuredTables) -> list[JointLimit | SummedLimit]:
         """Return what each coalition learns about all attributes of its limit together, by all outcomes."""
         return [joint_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
 
     def posterior_limits(self, dependence: Dependence) -> list[PosteriorLimit]:
         """Return how sure each coalition could become about each protected attribute, from all lines that it sees."""
         tables = replace(self, measure="value").tables(dependence)
-        about = tuple(self.sensitive)
-        return [posterior_limit(tables, about, self._by_attribute(lines)) for lines in self.coalitions.values()]
+        each = [posterior_limits(tables, self.sensitive, self._by_attribute(seen)) for seen in self.coalitions.values()]
+        return [limit for found in each for limit in found]
+
+    def of_line(self, number: int) -> LeakageSetting:
+        """Return the same with nothing shown but one line."""
+        limits = tuple(replace(limit, lines=tuple({number} & {*limit.lines})) for limit in self.limits)
+        seen = {name: tuple({number} & {*lines}) for name, lines in self.coalitions.items()}
+        return replace(self, limits=limits, coalitions=seen)
 
     def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
         """Return what each limit bounds, at release probabilities."""
@@ -345,6 +352,8 @@ def checked_posterior(given: Any, setting: LeakageSetting, dependence: Dependenc
     before = largest_posterior(setting, dependence, np.zeros(len(setting.lines)))
     if before > given:
         rule = f"must be at least {before:.4g}: so likely an attribute is sensitive before anything is shown"
+        if any(one.is_bound for one in setting.posterior_limits(dependence)):
+            rule += " (a bound, which takes what lies beyond the nearest attributes for known)"
         fix = "Choose a larger one, or protect values that are rarer."
         raise PlanError(rule, key="posterior", given=given, fix=fix)
     return float(given)
