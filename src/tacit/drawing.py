@@ -43,6 +43,12 @@ def as_html(held: Any) -> str:
 class Held:
     """What somebody holds: its `repr` is one line, and a notebook shows what `report/notebook.py` makes of it."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # as its own: a dataclass, or one among its bases, would list every field
+        ours = (vars(base)["__repr__"] for base in cls.__mro__ if issubclass(base, Held) and "__repr__" in vars(base))
+        cls.__repr__ = next(ours)  # type: ignore[method-assign]
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {briefly(str(self).partition(chr(10))[0])}>"
 

@@ -21,12 +21,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.draft.columns import CLIP_NOTE, LONGEST_NAME, REVIEW, DraftColumn, drafted, line_of, one_line, plain, typed
+from tacit.draft.columns import CLIP_NOTE, LONGEST_NAME, REVIEW, DraftColumn, drafted, line_of, plain, typed
 from tacit.draft.metadata import Description
 from tacit.draft.way import found_way, plainly
 from tacit.errors import sealed
 from tacit.policy.attributes.attribute import CLIP
-from tacit.policy.yaml_entries import quoted, write_yaml
+from tacit.policy.yaml_entries import one_line, quoted, write_yaml
 from tacit.rows.files.headers import looks_like_a_value
 from tacit.rows.files.sample import sample_of
 from tacit.rows.files.table_files import encoding_of

@@ -16,7 +16,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes import Decimals, Flag
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.domain import Domain
-from tacit.policy.yaml_entries import quoted, write_yaml
+from tacit.policy.yaml_entries import one_line
 from tacit.rows.files.headers import is_called_a_person, is_called_an_id
 from tacit.rows.files.sample import Sample
 
@@ -355,17 +355,6 @@ def line_of(entry: dict[Any, Any]) -> str:
     """Return a mapping with one key as one line of YAML."""
     ((key, value),) = entry.items()
     return f"{one_line(key)}: {one_line(value)}"
-
-
-def one_line(value: Any) -> str:
-    """Return a value as YAML that stays on one line however long it is."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{one_line(key)}: {one_line(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(one_line(part) for part in value) + "]"
-    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", value):
-        return quoted(value)
-    return write_yaml({"x": value}).removeprefix("x: ").strip()
 
 
 def _is_whole(value: Any) -> bool:

@@ -34,16 +34,19 @@ from tacit.policy.policy import Policy
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Held):
     """Proof of one charge: the number and hash of its entry, and what the analyst may still spend."""
 
     entry: int
     hash: str
     remaining: Fraction
 
+    def __str__(self) -> str:
+        return f"entry {self.entry}, {shown(self.remaining)} remains"
+
 
 @dataclass(frozen=True)
-class Account:
+class Account(Held):
     """A budget that was granted: a data set's total (`analyst` is None) or one analyst's cap within it.
 
     `policy` is the fingerprint of the policy that the budget is counted under, `policy_text` the policy itself; both
@@ -58,6 +61,10 @@ class Account:
     spent: Fraction
     remaining: Fraction
     policy_text: str | None = None
+
+    def __str__(self) -> str:
+        who = holder_name(self.dataset, self.analyst)
+        return f"{who}: {shown(self.granted)} granted, {shown(self.spent)} spent, {shown(self.remaining)} remains"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,9 @@ from sqlalchemy import Column, Connection, Index, Integer, MetaData, Table, Text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from tacit.amounts import shown
+from tacit.drawing import Held
+
 Stored = Mapping[str, Any]  # one row as it stands in the database: text and whole numbers only
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ def odd_run(row: Stored) -> bool:
 
 
 @dataclass(frozen=True)
-class LedgerEntry:
+class LedgerEntry(Held):
     """One line of the ledger: a grant of budget or a charge against it.
 
     `analyst` is None for a grant to the data set as a whole. `policy` is a fingerprint; `policy_text` is the whole
@@ -256,6 +259,11 @@ class LedgerEntry:
     previous: str
     hash: str
     policy_text: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        who = "" if self.analyst is None else f" by {self.analyst!r}"
+        what = f": {self.what}" if self.what else ""
+        return f"{self.number}, {self.time[:16]}, {self.kind} of {shown(self.epsilon)} to {self.dataset!r}{who}{what}"
 
 
 @dataclass(frozen=True)

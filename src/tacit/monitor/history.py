@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.amounts import shown
+from tacit.drawing import Held
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
@@ -139,7 +141,7 @@ class MapVerdict(Mapping[Any, PlaceVerdict]):
         return _above(alarm, *said, self._mean)
 
 
-class History:
+class History(Held):
     """Everything that a monitor has published: settings, steps and verdicts.
 
     Read one from a state with `History.read("monitor.db")`: that needs no lock and looks at no private table.
@@ -156,6 +158,11 @@ class History:
     def read(cls, state: str | Path) -> History:
         """Return what the monitor of a state has published."""
         return cls(read_published(state))
+
+    def __str__(self) -> str:
+        of = f"{len(self.places.positions):,} places" if self.is_map else "one place"
+        steps = f"{len(self.steps):,} step{'s' * (len(self.steps) != 1)}"
+        return f"{steps} of {of}, threshold {self.threshold:,}, epsilon {shown(self.epsilon)}"
 
     @property
     def is_map(self) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, overload
 import numpy as np
 import numpy.typing as npt
 
+from tacit.drawing import Held
 from tacit.errors import InternalError, PlanError, PolicyError, TacitError, kind_of
 from tacit.plan.measure.measured import Measured, Responding
 from tacit.policy.genuine import is_genuine, settle, stranger
@@ -58,7 +59,7 @@ class WhatCounts:
     each: PersonNumber | None = None
 
 
-class Query(WhatCounts, ABC):
+class Query(Held, WhatCounts, ABC):
     """A question. `where` restricts it to the people, or to the rows, that a predicate picks.
 
     `readings` are what it can be asked of where people own several rows; of two, people are meant if nothing is said.

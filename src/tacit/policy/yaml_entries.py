@@ -507,3 +507,14 @@ def _laid_out(node: yaml.Node, depth: int, *, in_a_list: bool = False) -> None:
 
 def _in_doubt(text: str) -> bool:
     return bool(_LIKE_A_NUMBER.fullmatch(text)) or text.lower() in ("y", "n")
+
+
+def one_line(value: Any) -> str:
+    """Return a value as YAML that stays on one line however long it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{one_line(key)}: {one_line(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(one_line(part) for part in value) + "]"
+    if isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", value):
+        return quoted(value)
+    return write_yaml({"x": value}).removeprefix("x: ").strip()

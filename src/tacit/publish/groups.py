@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.arrays import Ints
+from tacit.drawing import Held
 from tacit.errors import PlanError, Refused, kind_of, nearest, word_or_kind
 from tacit.plan.question import Labels
 from tacit.policy.attributes import Attribute, Categories
@@ -182,7 +183,7 @@ class FromRows(dict[Any, str]):
 
 
 @dataclass(frozen=True)
-class Generalisation:
+class Generalisation(Held):
     """Which values of public columns become one: `maps[column][value]` is what a value becomes.
 
     Several columns that become one together are a tuple: `maps["ward", "sex"]["north", "f"]`. In such a map None stands

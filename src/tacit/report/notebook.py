@@ -121,7 +121,7 @@ def _(held: Policy) -> Iterator[Markup]:
 @show.register
 def _(held: Domain) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
-    yield _table(["attribute", "values"], [(name, _shortened(repr(kind))) for name, kind in held.items()])
+    yield _table(["attribute", "values"], [(name, _shortened(str(kind))) for name, kind in held.items()])
 
 
 @show.register

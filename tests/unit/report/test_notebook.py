@@ -113,3 +113,23 @@ def test_a_refusal_shows_the_own_line_and_no_frame_of_ours() -> None:
     shown = wrong.value._render_traceback_()
     assert shown[0].endswith("tc.Session({}, [], bugdet=1)")
     assert shown[1:] == ["WrongArguments: Session.__init__: got an unexpected keyword argument 'bugdet'"]
+
+
+def test_small_things_are_one_line_that_says_what_they_are(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        entry = ledger.grant(dataset="clinic", epsilon=2)
+        receipt = ledger.charge(dataset="clinic", epsilon="1/3", analyst="ana", what="count of flu")
+        (account,) = ledger.accounts()
+        charge = ledger.entries()[-1]
+    held = {
+        tc.histogram("age", "ward"): "<Marginals: histogram(age, ward)>",
+        tc.median("age"): "<Quantiles: median(age)>",
+        tc.Integers(0, 9): "<Integers: {integers: [0, 9]}>",
+        tc.Categories(["a", "b c"]): '<Categories: {categories: [a, "b c"]}>',
+        account: "<Account: the total of dataset 'clinic': 2 granted, 1/3 spent, 5/3 remains>",
+        receipt: "<Receipt: entry 2, 5/3 remains>",
+        entry: f"<LedgerEntry: 1, {entry.time[:16]}, grant of 2 to 'clinic'>",
+        charge: f"<LedgerEntry: 2, {charge.time[:16]}, charge of 1/3 to 'clinic' by 'ana': count of flu>",
+    }
+    assert {one: repr(one) for one in held} == held
+    assert all(one._repr_html_() for one in held)

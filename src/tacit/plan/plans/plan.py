@@ -310,10 +310,6 @@ class Plan(Held, ABC):
         within = self.half_width()
         return f", with 95% within {rough(within)}" if within else ""
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls.__repr__ = Plan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
-
     def __repr__(self) -> str:
         error = f"{self.rmse:.3g}{self._within_words()}"
         return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {error}>"

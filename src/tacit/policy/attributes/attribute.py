@@ -13,10 +13,11 @@ from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
+from tacit.drawing import Held
 from tacit.errors import PolicyError, nearest
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.keys import Keys, Row
-from tacit.policy.yaml_entries import YamlEntry
+from tacit.policy.yaml_entries import YamlEntry, one_line
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"
@@ -46,7 +47,7 @@ class Axis:
         return f"{self.attribute}.{self.part}" if self.part else self.attribute
 
 
-class Attribute(ABC):
+class Attribute(Held, ABC):
     """The values that one column may have."""
 
     kind: ClassVar[str]  # the word in a policy file
@@ -191,6 +192,9 @@ class Attribute(ABC):
     @abstractmethod
     def document(self) -> Any:
         """Return its entry in a policy file."""
+
+    def __str__(self) -> str:
+        return one_line(self.document())
 
     def not_default(self) -> dict[str, Any]:
         """Return the values of the other keys that differ from their defaults, for the document."""
