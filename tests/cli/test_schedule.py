@@ -116,7 +116,10 @@ def test_the_log_is_lines_of_json_without_a_value(night: Night) -> None:
     lines = [json.loads(line) for line in done.err.splitlines()]
     assert [line["event"] for line in lines] == ["step", "step", "done"]
     assert lines[-1]["charged"] == "1/5"
+    assert lines[-1]["notes"][0].startswith("Each row counts as one person")
     assert all(line["time"].endswith("+00:00") for line in lines)
+    shown = night.run("--log", "json", "--out", "elsewhere")  # what notes say is in the last line, not after it
+    assert [json.loads(line)["event"] for line in shown.err.splitlines()] == ["step", "step", "done"]
     again = night.run("--log=json")
     (line,) = [json.loads(line) for line in again.err.splitlines()]
     assert (again.code, line["event"], line["exit_code"], line["error"]["key"]) == (6, "refused", 6, "out")

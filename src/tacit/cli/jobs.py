@@ -303,7 +303,7 @@ def run_releases(
         show_json(made)
     else:
         show(f"Released. The report is {made['report']}; values and certificates are beside it.")
-        note(*notes(found))
+        note(*notes(found), logged=True)
 
 
 def _into(out: Path | None, job: Job) -> Job:
@@ -341,7 +341,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
         folder = from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
-    log("done", job=job.name, dataset=job.dataset, charged=plan.cost, folder=folder)
+    log("done", job=job.name, dataset=job.dataset, charged=plan.cost, folder=folder, notes=notes(job))
     if not as_json:
         show_table(plan.explanations, records)
     releases = [
@@ -404,13 +404,14 @@ def publish_table(
     from tacit.report.table_folder import publish_table, report_lines
 
     table, folder = publish_table(found), from_here(found.job.out)
-    log("done", job=found.job.name, dataset=found.job.dataset, charged=found.job.cost, folder=folder)
+    said = {"job": found.job.name, "dataset": found.job.dataset, "folder": folder}
+    log("done", **said, charged=found.job.cost, notes=_notes(found))
     if as_json:
         about = {"folder": str(found.job.out), "dataset": found.job.dataset, **people_and_budget(found.job)}
         show_json({**about, **table.certificate})
     else:
         show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {folder}.")
-        note(*_notes(found))
+        note(*_notes(found), logged=True)
 
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:

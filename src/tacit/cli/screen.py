@@ -65,12 +65,14 @@ def leave_out(table: Table, columns: int) -> None:
         table.columns = [column for column in table.columns if column.header != name]
 
 
-def note(*sentences: str) -> None:
-    """Say on stderr, after the results, what a reader of them should know."""
+def note(*sentences: str, logged: bool = False) -> None:
+    """Say on stderr, after the results, what a reader of them should know; `logged`: the log has it already."""
     sys.stdout.flush()
     for sentence in sentences:
-        if not log("note", message=sentence):
+        if not _logs_json:
             sys.stderr.write(f"{sentence}\n")
+        elif not logged:
+            log("note", message=sentence)
 
 
 def begin_log(given: Sequence[str]) -> None:

@@ -732,7 +732,7 @@ def test_what_a_reader_of_parquet_would_round_or_fail_on_is_refused_by_its_type(
     assert open_rows(tmp_path / "rows.parquet", AGES).counts(()) == 3
     who = Domain({"who": Integers(0, 9, otherwise="clip")})
     for domain, named in ((AGES, {"person": "who"}), (AGES, {"person": "age", "order": "who"}), (who, {})):
-        with pytest.raises(DataRefused, match="column 'who' has a type that cannot be counted here"):
+        with pytest.raises(DataRefused, match="has the column 'who' in a type that cannot be counted here"):
             open_rows(tmp_path / "rows.parquet", domain, **named)
 
 

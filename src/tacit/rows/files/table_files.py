@@ -261,8 +261,11 @@ def check_columns(used: Iterable[str], columns: Mapping[Path, Columns]) -> None:
     for path, found in columns.items():
         for name, kinds in found:
             if name in used and any(_NOT_READ.match(logical) for leaves in kinds for _, logical, _ in leaves):
-                rule = f"has a type that cannot be counted here: {_type_words(kinds)} in {shown_path(path)}"
-                raise DataRefused(rule, column=name, fix="Write it as texts, or as decimals of at most 38 digits.")
+                raise DataRefused(
+                    f"file {shown_path(path)} has the column {name!r} in a type that cannot be counted here: "
+                    f"{_type_words(kinds)}",
+                    fix="Write texts, or decimals of at most 38 digits.",
+                )
     (first, known), *others = ((path, dict(listed)) for path, listed in columns.items())
     for path, listed in others:
         for name in sorted(used):
