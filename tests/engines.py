@@ -4,16 +4,23 @@ A test that needs a source of its own adds it: `{**ENGINES, "duckdb table": stor
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import ibis
+import narwhals as nw
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tacit.policy.attributes import Attribute
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.readings import DataColumn
+from tacit.rows.sources.source import engine_for
 
 Source = Callable[[pa.Table, Path], Any]
 SPARK = pytest.param("spark", marks=pytest.mark.spark)
@@ -51,6 +58,15 @@ ENGINES: dict[str, Source] = {
 }
 
 
+def stored_table(table: pa.Table, _: Path) -> Any:
+    """A table that DuckDB holds itself; the relation keeps its connection."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'America/New_York'")
+    connection.register("given", table)
+    connection.execute("CREATE TABLE moments AS SELECT * FROM given")
+    return connection.table("moments")
+
+
 def in_engine(
     engine: str, table: pa.Table, folder: Path, request: pytest.FixtureRequest, engines: dict[str, Source] = ENGINES
 ) -> Any:
@@ -58,3 +74,17 @@ def in_engine(
     if engine == "spark":
         return request.getfixturevalue("spark").createDataFrame(table).coalesce(1)
     return engines[engine](table, folder)
+
+
+def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
+    """Return the positions that the engine itself computes, where no batches are counted."""
+    engine = engine_for(frame, lists=frozenset(), declared=frozenset({"d"}))
+    read: DataColumn = replace(engine.schema()["d"], raw="d", name="c0")
+    code = code_of(attribute, (read,))
+    native = nw.from_native(engine.select({"i": "i", "c0": "d"})).lazy()
+    (key,), valid = code.keys, code.valid
+    chosen = (key if valid is None else nw.when(valid).then(key)).alias("key")
+    with engine.quiet():
+        chosen = engine.dialect.with_readings(native, code.numbers).select(nw.col("i").cast(nw.Int64), chosen)
+        found = chosen.collect(backend="pyarrow").to_arrow().sort_by("i")
+    return [None if place < 0 else int(place) for place in code.decode([found.column("key")])]

@@ -42,7 +42,7 @@ LINK = re.compile(r"(?<!!)" + LINK_OR_IMAGE.pattern)
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GROUPS = {
     "What is secret": "Domain Policy secrets known where col ABSENT",
-    "Attributes": "Categories Dates Decimals Flag Grid Integers Items",
+    "Attributes": "Categories Dates Decimals Flag Grid Integers Items Times",
     "Questions": "count histogram marginals cumulative ranges rectangles total mean variance median quantiles clusters"
     " top_k above below true_records",
     "Planning and releasing": "Session ReleaseRecord Explanation explain largest_step LargestStep ItemCounts Ledger"

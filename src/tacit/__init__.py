@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from tacit.policy.attributes import Grid as Grid
     from tacit.policy.attributes import Integers as Integers
     from tacit.policy.attributes import Items as Items
+    from tacit.policy.attributes import Times as Times
     from tacit.policy.domain import Domain as Domain
     from tacit.policy.policy import ABSENT as ABSENT
     from tacit.policy.policy import Policy as Policy
@@ -125,7 +126,7 @@ _MODULES: Final = {
         "variance",
     ],
     "plan.sensitivity.steps": ["LargestStep", "largest_step"],
-    "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
+    "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items", "Times"],
     "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],
     "policy.where": ["col", "where"],

@@ -6,9 +6,8 @@ A timestamp is a number of steps since 1970, and its day is that number divided 
 
 import datetime
 import zoneinfo
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -19,16 +18,13 @@ import pytest
 
 import engines
 import tacit as tc
-from engines import Source, as_parquet
+from engines import Source, as_parquet, by_the_engine
 from parameters import one_in
 from tacit.errors import Unread
-from tacit.policy.attributes import Attribute, Dates, Integers
+from tacit.policy.attributes import Dates, Integers
 from tacit.policy.domain import Domain
-from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.number_cells import arrow_date
-from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.source import engine_for
 
 STEPS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 LARGEST = 2**63 - 1
@@ -83,17 +79,8 @@ def test_the_definition_is_the_calendar() -> None:
     assert Moment(LARGEST, "ns").ordinal == datetime.date(2262, 4, 11).toordinal()
 
 
-def stored_table(table: pa.Table, _: Path) -> Any:
-    """A table that DuckDB holds itself; the relation keeps its connection."""
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'America/New_York'")
-    connection.register("given", table)
-    connection.execute("CREATE TABLE moments AS SELECT * FROM given")
-    return connection.table("moments")
-
-
 ENGINES: dict[str, Source] = {name: made for name, made in engines.ENGINES.items() if name != "csv"} | {
-    "duckdb-table": stored_table
+    "duckdb-table": engines.stored_table
 }
 KINDS = [
     *(("s", None), ("s", "UTC"), ("ms", None), ("ms", "Asia/Tokyo")),
@@ -145,22 +132,6 @@ def test_a_timestamp_counts_by_its_day(engine: str, kind: tuple[str, str | None]
         assert counts.max() == 1
         assert places == expected(cells, attribute, engine), attribute
     assert by_the_engine(frame, ATTRIBUTES[1]) == expected(cells, ATTRIBUTES[1], engine)
-
-
-def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
-    """Return the positions that the engine itself computes, where no batches are counted."""
-    import narwhals as nw
-
-    engine = engine_for(frame, lists=frozenset(), declared=frozenset({"d"}))
-    read: DataColumn = replace(engine.schema()["d"], raw="d", name="c0")
-    code = code_of(attribute, (read,))
-    native = nw.from_native(engine.select({"i": "i", "c0": "d"})).lazy()
-    (key,), valid = code.keys, code.valid
-    chosen = (key if valid is None else nw.when(valid).then(key)).alias("key")
-    with engine.quiet():
-        chosen = engine.dialect.with_readings(native, code.numbers).select(nw.col("i").cast(nw.Int64), chosen)
-        found = chosen.collect(backend="pyarrow").to_arrow().sort_by("i")
-    return [None if place < 0 else int(place) for place in code.decode([found.column("key")])]
 
 
 @pytest.mark.one_in(8)

@@ -84,7 +84,7 @@ REFUSED = [
     (lambda: Domain(["age"]), "domain must be a mapping; got ['age']. Write {\"age\": tc.Integers(17, 90)}."),
     (
         lambda: Domain({"age": 5}),
-        "domain.age must be Integers, Decimals, Dates, Categories, Flag, Grid or Items; got 5.",
+        "domain.age must be Integers, Decimals, Dates, Times, Categories, Flag, Grid or Items; got 5.",
     ),
     (
         lambda: Domain({"place": Grid(2, 2), "place.row": Flag()}),

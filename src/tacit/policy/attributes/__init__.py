@@ -4,7 +4,8 @@ In reading order:
 
     attribute       every behaviour of a kind
     plain_values    whole numbers of a range, a value out of a list, and yes and no
-    dates_decimals  dates by day, week, month, quarter or year, and numbers on a lattice such as tenths
+    decimals        numbers on a lattice such as tenths
+    dates_times     dates by day, week, month, quarter or year, and times by hours or other equal steps
     several_axes    a cell of a map, and a set of items
 """
 
@@ -13,12 +14,13 @@ from __future__ import annotations
 from typing import Final
 
 from tacit.policy.attributes.attribute import Attribute
-from tacit.policy.attributes.dates_decimals import Dates, Decimals
+from tacit.policy.attributes.dates_times import Dates, Times
+from tacit.policy.attributes.decimals import Decimals
 from tacit.policy.attributes.plain_values import Categories, Flag, Integers
 from tacit.policy.attributes.several_axes import Grid, Items
 
 KINDS: Final[dict[str, type[Attribute]]] = {
-    one.kind: one for one in (Integers, Decimals, Dates, Categories, Flag, Grid, Items)
+    one.kind: one for one in (Integers, Decimals, Dates, Times, Categories, Flag, Grid, Items)
 }
 
-__all__ = ["KINDS", "Attribute", "Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"]
+__all__ = ["KINDS", "Attribute", "Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items", "Times"]

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.rows.cells.number_cells import arrow_date
+from tacit.rows.cells.number_cells import arrow_date, arrow_second
 from tacit.rows.cells.readings import Code
 from tacit.rows.counts.batches import Batch, is_text, plain
 from tacit.rows.guard import closed
@@ -138,6 +138,7 @@ class _ColumnEncoder:
         self.code, self.size, self._evaluator = code, size, evaluator
         self._names = [column.name for column in code.columns]
         self.name = self._names[0]
+        self._read = arrow_second if code.tells_time else arrow_date
         self._known: dict[Any, int] = {}  # text -> position
         self._last: tuple[pa.Array, Codes] | None = None  # the dictionary of another batch, looked up
         self._tables: dict[
@@ -150,8 +151,8 @@ class _ColumnEncoder:
     def codes(self, batch: Batch) -> Codes:
         """Return the positions of a batch."""
         if len(self._names) > 1 or self._varied:
-            return self._evaluated({name: arrow_date(plain(batch.columns[name])) for name in self._names})
-        cells = arrow_date(batch.columns[self._names[0]])
+            return self._evaluated({name: self._read(plain(batch.columns[name])) for name in self._names})
+        cells = self._read(batch.columns[self._names[0]])
         kind = cells.type
         if not len(cells):
             return np.zeros(0, dtype=smallest(self.size))

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import narwhals as nw
 
-from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items, Times
 from tacit.rows.cells.category_cells import categories_code
 from tacit.rows.cells.number_cells import (
     PRECISION,
@@ -21,7 +21,9 @@ from tacit.rows.cells.number_cells import (
     grid_code,
     integers_code,
     lattice_key,
+    steps_of,
     tick_of,
+    times_code,
     wholes_of,
 )
 from tacit.rows.cells.readings import Code, DataColumn, Expr, check_cells, number_of, with_date
@@ -47,6 +49,7 @@ UNEXPECTED: Final = {
     "form": "dates in another form",
     "short form": "dates in another form, with a day or month of one digit",
     "not a date": "that are no dates",
+    "not a time": "that are no times",
     "before": "before the first",
     "after": "after the last",
 }
@@ -172,9 +175,18 @@ def decimals_unexpected(attribute: Decimals, columns: tuple[DataColumn, ...]) ->
 def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are no date of the range."""
     (column,) = columns
-    missing = nw.col(column.name).is_null()
-    first, last = attribute.ticks
-    tick = nw.col(tick_of(with_date(column, PRECISION[attribute.by]), attribute.by).number)
+    tick = tick_of(with_date(column, PRECISION[attribute.by]), attribute.by)
+    return _out_of_time(column, tick.number, attribute.ticks, "not a date")
+
+
+def times_unexpected(attribute: Times, columns: tuple[DataColumn, ...]) -> Unexpected:
+    """Yield cells that are no time of the range."""
+    (column,) = columns
+    return _out_of_time(column, steps_of(attribute, column)[1].number, attribute.ticks, "not a time")
+
+
+def _out_of_time(column: DataColumn, number: str, ends: tuple[int, int], unreadable: str) -> Unexpected:
+    missing, tick = nw.col(column.name).is_null(), nw.col(number)
     yield "missing", missing
     unread = ~missing & tick.is_null()
     if column.reading == "text":
@@ -183,9 +195,9 @@ def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexp
         yield "form", unread & form & ~short
         yield "short form", unread & short
         unread = unread & ~form
-    yield "not a date", unread
-    yield "before", (tick < first).fill_null(False)
-    yield "after", (tick > last).fill_null(False)
+    yield unreadable, unread
+    yield "before", (tick < ends[0]).fill_null(False)
+    yield "after", (tick > ends[1]).fill_null(False)
 
 
 class CellReading(NamedTuple):
@@ -209,6 +221,7 @@ CELLS: Final[dict[type[Attribute], CellReading]] = {
     Integers: CellReading(integers_code, integers_unexpected),
     Decimals: CellReading(decimals_code, decimals_unexpected),
     Dates: CellReading(dates_code, dates_unexpected),
+    Times: CellReading(times_code, times_unexpected),
     Categories: CellReading(categories_code, categories_unexpected),
     Flag: CellReading(flag_code, flag_unexpected),
     Grid: CellReading(grid_code, grid_unexpected),

@@ -15,9 +15,14 @@ UTC. A text is read if it is written as ISO 8601 has it: `2024-05-01`, optionall
 into years, `2024`. Anything else has no date. Years are those from 1 to 9999; earlier and later dates are out of every
 range.
 
-A timestamp is a whole number of steps since 1970, of seconds to nanoseconds, and its day is that number divided by the
-steps of a day, rounded down: no other unit holds every such number, and one person's must neither fail nor be rounded.
-An infinite one lies before or after all others.
+A time is read from the same timestamps and texts, to the second. The type of a column says whether its timestamps are
+instants, and a text with an offset is one. An instant is told by the clocks of the declared zone, whose offsets from
+UTC are computed once for each attribute (`policy/attributes/dates_times.py`), so that no engine's own zones are asked.
+Without a declared zone it is no time: columns of instants are refused, and texts with an offset are unexpected.
+
+A timestamp is a whole number of steps since 1970, of seconds to nanoseconds, and its day (or second) is that number
+divided by the steps of a day, rounded down: no other unit holds every such number, and one person's must neither fail
+nor be rounded. An infinite one lies before or after all others.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.attributes import Dates, Decimals, Flag, Grid, Integers
+from tacit.policy.attributes import Dates, Decimals, Flag, Grid, Integers, Times
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.edges.intervals import Intervals
 from tacit.rows.cells.readings import (
@@ -305,14 +310,26 @@ _LARGEST: Final = 2**63 - 1
 
 def arrow_date(cells: pa.Array) -> pa.Array:
     """Return the UTC dates of Arrow's timestamps; anything else is returned as it is."""
-    kind = cells.type
-    if not (pa.types.is_timestamp(kind) or pa.types.is_date64(kind)):
+    return _in_steps(cells, DAY_SECONDS, pa.int32(), pa.date32())
+
+
+def arrow_second(cells: pa.Array) -> pa.Array:
+    """Return Arrow's timestamps rounded down to seconds, without a zone, and dates in days; anything else as it is."""
+    return arrow_date(cells) if pa.types.is_date64(cells.type) else _in_steps(cells, 1, pa.int64(), pa.timestamp("s"))
+
+
+def _in_steps(cells: pa.Array, seconds: int, number: pa.DataType, kind: pa.DataType) -> pa.Array:
+    """Return timestamps in steps of so many seconds, rounded down; those out of all ranges are just out of them."""
+    if not (pa.types.is_timestamp(cells.type) or pa.types.is_date64(cells.type)):
         return cells
     numbers = cells.cast(pa.int64())
     missing = np.asarray(numbers.is_null().to_numpy(zero_copy_only=False)) if numbers.null_count else None
     steps = np.asarray((numbers.fill_null(0) if numbers.null_count else numbers).to_numpy())
-    days = np.floor_divide(steps, DAY_SECONDS * STEPS["ms" if pa.types.is_date64(kind) else kind.unit])
-    return pa.array(np.clip(days, BEFORE, AFTER).astype(np.int32), mask=missing).cast(pa.date32())
+    a_second = STEPS["ms" if pa.types.is_date64(cells.type) else cells.type.unit]
+    # the first second of the day after the last is out of all ranges, and so is every later one
+    first, after = (day * DAY_SECONDS // seconds for day in (BEFORE, AFTER))
+    found = np.clip(np.floor_divide(steps, seconds * a_second), first, after)
+    return pa.array(found.astype(number.to_pandas_dtype()), mask=missing).cast(kind)
 
 
 def arrow_names(cells: Any) -> Any:
@@ -341,7 +358,9 @@ def arrow_moment(cells: pa.Array) -> pa.Array:
 
 def shorter_forms(precision: str) -> list[tuple[str, str]]:
     """Return the shorter forms that are read, and what makes days of them."""
-    return {"day": [], "month": [("month", "-01")], "year": [("month", "-01"), ("year", "-01-01")]}[precision]
+    return {"second": [], "day": [], "month": [("month", "-01")], "year": [("month", "-01"), ("year", "-01-01")]}[
+        precision
+    ]
 
 
 PRECISION: Final = {"day": "day", "week": "day", "month": "month", "quarter": "month", "year": "year"}
@@ -367,8 +386,66 @@ def dates_code(attribute: Dates, columns: tuple[DataColumn, ...]) -> Code:
     return on_lattice(column, key, valid, (first, last, 1), numbers=(dated, tick))
 
 
+def times_code(attribute: Times, columns: tuple[DataColumn, ...]) -> Code:
+    """Return how times are read, or refuse by the schema alone."""
+    (column,) = columns
+    if column.reading not in ("text", "time"):
+        fix = "Declare {dates: [from, to]}." if column.reading == "date" else _FROM_NUMBERS
+        rule = "must hold timestamps, or texts such as 2024-05-01T14:05"
+        raise DataRefused(rule, column=column.raw, fix=fix)
+    if column.zoned and attribute.zone is None:
+        raise DataRefused(
+            "holds moments with a time zone, and no zone is declared whose clocks tell the time",
+            column=column.raw,
+            fix="Declare the zone, for instance zone: Europe/Berlin, or zone: UTC.",
+        )
+    otherwise: int | str | None = attribute.otherwise
+    if otherwise is not None and otherwise != CLIP:
+        otherwise = attribute.position(otherwise)
+    timed, tick = steps_of(attribute, column)
+    first, last = attribute.ticks
+    key, valid = lattice_key(nw.col(tick.number), first, last, 1, otherwise, real=False)
+    return on_lattice(column, key, valid, (first, last, 1), numbers=(timed, tick))
+
+
+_FROM_NUMBERS: Final = "Make timestamps first; of seconds since 1970 by pandas.to_datetime(column, unit='s', utc=True)."
+_INSTANT: Final = "[T ][0-9:.]+(Z|[+-])"  # of a text that is read: whether it has an offset
+
+
+def steps_of(attribute: Times, column: DataColumn) -> tuple[DataColumn, ComputedColumn]:
+    """Return how to compute the number of a cell's step: -1 before the first, and one more than the last after it."""
+    timed = with_date(column, "second")
+    second, many, name = nw.col(timed.number), attribute.size, f"t{attribute.seconds}_{timed.number}"
+    if column.zoned:
+        second = _on_the_clock(second, attribute, column)
+    elif column.reading == "text":
+        told = _on_the_clock(second, attribute, column) if attribute.zone else nw.when(never(column)).then(second)
+        second = nw.when(column.text.str.contains(_INSTANT)).then(told).otherwise(second)
+    since = second - attribute.first
+    inside = nw.when((since >= 0) & (since < many * attribute.seconds)).then(since)
+    late = (
+        nw.when(since >= many * attribute.seconds)
+        .then(whole_number(many))
+        .otherwise(_whole_part(inside, attribute.seconds))
+    )
+    return timed, ComputedColumn(name, nw.when(since < 0).then(whole_number(-1)).otherwise(late))
+
+
+def _on_the_clock(second: Expr, attribute: Times, column: DataColumn) -> Expr:
+    """Return what the clocks of the zone show at a second of UTC, as seconds since 1970 on that clock."""
+    during: dict[int, list[tuple[int, int]]] = {}
+    starts = [start for start, _ in attribute.offsets]
+    for (_, offset), start, end in zip(attribute.offsets, starts, [*starts[1:], AFTER * DAY_SECONDS + 1], strict=True):
+        during.setdefault(offset, []).append((start, end - 1))
+    usual, *others = sorted(during, key=lambda offset: len(during[offset]))[::-1]
+    found = second + usual
+    for offset in others:
+        found = nw.when(within(second, during[offset], never(column))).then(second + offset).otherwise(found)
+    return found
+
+
 def tick_of(column: DataColumn, by: str) -> ComputedColumn:
-    """Return how to compute the number of a cell's period, as `policy/attributes/dates_decimals.py` counts them."""
+    """Return how to compute the number of a cell's period, as `policy/attributes/dates_times.py` counts them."""
     date = nw.col(column.number)
     year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
     match by:

@@ -67,8 +67,9 @@ class DataColumn:
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
     point of each cell, by its type, and `bits` how wide its floats are. `as_date` says that the helper column is a
     date, and the shortest form in which a text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year`
-    (also 2024). `zoned` moments have a time zone, and a `clock` is the time of some day: what names rows must know.
-    Texts may have a decimal `comma`, and dates in another `form` (`rows/files/written.py`).
+    (also 2024); or that it is a time, in seconds since 1970: `second`. `zoned` moments have a time zone, and a `clock`
+    is the time of some day: what names rows must know. Texts may have a decimal `comma`, and dates in another `form`
+    (`rows/files/written.py`).
     """
 
     reading: Reading
@@ -95,7 +96,7 @@ class DataColumn:
 
     @property
     def number(self) -> str:
-        """The name of the helper column: the number that the cell's text spells, or the UTC date that it is."""
+        """The name of the helper column: the number that the cell's text spells, or the UTC date or time."""
         return f"{self.as_date or ('comma' if self.comma else 'n')}_{self.name}"
 
     @property
@@ -143,6 +144,11 @@ class Code:
     span: tuple[int, int] | None = None
     is_counted: bool = False
 
+    @property
+    def tells_time(self) -> bool:
+        """Whether moments are read to the second."""
+        return any(isinstance(helper, DataColumn) and helper.as_date == "second" for helper in self.numbers)
+
 
 def column_of(dtype: Any) -> DataColumn:
     """Say how a column of this narwhals type is read."""
@@ -174,7 +180,7 @@ def column_of(dtype: Any) -> DataColumn:
 
 
 def with_date(column: DataColumn, shortest: str) -> DataColumn:
-    """Return the column with a date as its helper; `shortest` is the shortest form in which a text may name one."""
+    """Return the column with a date or time as its helper, with the shortest form in which a text may name one."""
     return replace(column, as_date=shortest)
 
 
@@ -387,7 +393,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def date(self, name: str, kind: Any, precision: str) -> Any:
-        """Return the UTC date of a column of this type; see `rows/cells/number_cells.py`."""
+        """Return the UTC date of a column of this type, or its `second`: how many since 1970, of UTC or as written.
+
+        See `rows/cells/number_cells.py`.
+        """
 
     @abstractmethod
     def hashed(self, name: str, kind: Any) -> Any:

@@ -11,7 +11,8 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               would be other names than those of the numbers that they came from.
             - Dates: a moment at midnight stands for its day. Other moments, and those of a time zone, name nobody: told
               with another zone, or without one, the same moment lies in another day, and its row would get the coin of
-              the row before or after it, which was shown. That also holds where a key is an attribute of dates.
+              the row before or after it, which was shown. That also holds where a key is an attribute of dates; an
+              attribute of times names nobody at all.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
             - Texts: without the space around them and signs of formatting (a byte order mark, a space of no width), in
               one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an i
@@ -104,6 +105,15 @@ def zoned_key(name: str) -> DataRefused:
         "must not hold moments of a time zone, because it names rows: in which day one lies would hang on the zone",
         column=name,
         fix="Add a column of dates, and one of times if a day has several rows, and name these.",
+    )
+
+
+def timed_key(name: str) -> DataRefused:
+    """Return the refusal of an attribute of times: the same moments, told by other clocks, would have other coins."""
+    return DataRefused(
+        "must not name rows: which time a moment is hangs on the clocks that it is told by",
+        column=name,
+        fix="Add a column of dates, and one of hours if a day has several rows, and name these.",
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from tacit.rows.cells.encoder import Codes, Encoder
 from tacit.rows.cells.readings import DataColumn
-from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
+from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named, timed_key
 from tacit.rows.counts.batches import Batch, Piece, Workers
 from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_engine import looker_of
@@ -47,6 +47,9 @@ Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
 
 def asked_records(opened: Opened, columns: NamedColumns, names: Sequence[str], key: Sequence[str]) -> AskedColumns:
     """Return what is looked at for some attributes and a key, or refuse columns that are not there or hold no names."""
+    for name in key:
+        if name in opened.codes and opened.codes[name].tells_time:
+            raise timed_key(name)
     dropping = (name for name, code in opened.codes.items() if code.valid is not None)
     naming = _named({raw: columns.read(raw) for raw in key if raw not in opened.codes})
     return AskedColumns(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming, _days(opened, key))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.number_cells import arrow_date, arrow_moment
+from tacit.rows.cells.number_cells import arrow_moment, arrow_second
 from tacit.rows.cells.object_cells import decoded, id_of, lists_of, text_of, texts_of
 from tacit.rows.cells.readings import DataColumn, column_of, decimal_column
 from tacit.rows.counts.batches import Piece, is_text, of_columns
@@ -53,7 +53,7 @@ def arrow_column(kind: pa.DataType) -> DataColumn:
 def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
     """Return a column in a type that DuckDB reads.
 
-    A timestamp stands for its day, but in ids, orders, events and names of rows.
+    A timestamp stands for its second, but in ids, orders, events and names of rows.
     """
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
@@ -66,7 +66,7 @@ def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
     if role == NAMES and pa.types.is_time(kind):
         return cells.cast(pa.string())
     if is_time and (not happened or (role == NAMES and pa.types.is_date64(kind))):
-        read = arrow_moment if compared else arrow_date
+        read = arrow_moment if compared else arrow_second
         kind = read(pa.array([], kind)).type
         return pa.chunked_array([read(chunk) for chunk in cells.chunks], type=kind)
     if pa.types.is_null(kind):

@@ -78,35 +78,45 @@ def held(column: str, kind: Any, role: str) -> str:
     return f"CAST({column} AS VARCHAR)" if kind.id in _AS_TEXTS else column
 
 
-def _date(column: str, kind: str, precision: str) -> str:
-    """Return SQL for the UTC date of a column of this type."""
+def _moment(column: str, kind: str, precision: str) -> str:
+    """Return SQL for the UTC date of a column of this type, or for its second."""
+    timed = precision == "second"
     if kind in ("varchar", "enum"):
-        return _sql_date(f"(CAST({column} AS VARCHAR) COLLATE C)", precision)
+        return _sql_moment(f"(CAST({column} AS VARCHAR) COLLATE C)", precision)
     if kind in ("date", "timestamp_s", "timestamp_ms"):
         # compared in their own unit, because not all of them are microseconds; an infinite date has no year
         first, after = (f"CAST({_sql_day(day)} AS {kind})" for day in (BEFORE + 1, AFTER))
         day = f"CAST(TRY_CAST({column} AS TIMESTAMP) AS DATE)" if kind != "date" else column
-        early = f"WHEN {column} < {first} THEN {_sql_day(BEFORE)}"
-        return f"CASE {early} WHEN {column} >= {after} THEN {_sql_day(AFTER)} ELSE {day} END"
+        if timed:
+            day = duckdb_second(f"epoch_us(TRY_CAST({column} AS TIMESTAMP))", "us")
+        early, late = (str(end * DAY_SECONDS) if timed else _sql_day(end) for end in (BEFORE, AFTER))
+        return f"CASE WHEN {column} < {first} THEN {early} WHEN {column} >= {after} THEN {late} ELSE {day} END"
     unit = "ns" if kind.endswith("_ns") else "us"
     # infinity is the largest number of steps, as Arrow holds it; it has no number in DuckDB
     far = f"CASE WHEN {column} > TIMESTAMP '2000-01-01' THEN {_LARGEST} WHEN {column} IS NOT NULL THEN -{_LARGEST} END"
-    return duckdb_day(f"coalesce(epoch_{unit}({column}), {far})", unit)
+    steps = f"coalesce(epoch_{unit}({column}), {far})"
+    if timed:
+        return duckdb_second(steps, unit)
+    return f"DATE '1970-01-01' + CAST({_floored(steps, DAY_SECONDS * STEPS[unit], 1)} AS INTEGER)"
 
 
-def duckdb_day(steps: str, unit: str) -> str:
-    """Return SQL for the date that lies so many steps after 1970 began."""
-    many = DAY_SECONDS * STEPS[unit]
-    days = f"({steps} // {many} - CASE WHEN {steps} % {many} < 0 THEN 1 ELSE 0 END)"
-    far = f"WHEN {days} < {BEFORE} THEN {BEFORE} WHEN {days} > {AFTER} THEN {AFTER}"
-    return f"DATE '1970-01-01' + CAST(CASE {far} ELSE {days} END AS INTEGER)"
+def duckdb_second(steps: str, unit: str) -> str:
+    """Return SQL for the second that lies so many steps after 1970 began; any out of all ranges is just out."""
+    return _floored(steps, STEPS[unit], DAY_SECONDS)
+
+
+def _floored(steps: str, many: int, per_day: int) -> str:
+    """Return SQL for steps divided by so many, rounded down; before and after all days, the nearest is as good."""
+    whole = f"({steps} // {many} - CASE WHEN {steps} % {many} < 0 THEN 1 ELSE 0 END)"
+    early, late = BEFORE * per_day, AFTER * per_day
+    return f"CASE WHEN {whole} < {early} THEN {early} WHEN {whole} > {late} THEN {late} ELSE {whole} END"
 
 
 def _sql_day(days: int) -> str:
     return f"(DATE '1970-01-01' + {days})"
 
 
-def _sql_date(text: str, precision: str) -> str:
+def _sql_moment(text: str, precision: str) -> str:
     def group(number: int) -> str:
         return f"regexp_extract({text}, '{SHIFT}$', {number})"
 
@@ -119,8 +129,10 @@ def _sql_date(text: str, precision: str) -> str:
     offset = f"(({whole(group(2))} * 60 + {whole(group(3))}) * 60 + {whole(group(4))})"
     utc = f"({seconds} - CASE WHEN {group(1)} = '-' THEN -{offset} ELSE {offset} END)"
     shift = f"CASE WHEN {utc} < 0 THEN -1 WHEN {utc} >= {DAY_SECONDS} THEN 1 ELSE 0 END"
+    day = f"TRY_CAST(substr({text}, 1, 10) AS DATE)"
+    found = f"({day} - DATE '1970-01-01') * {DAY_SECONDS} + {utc}" if precision == "second" else f"{day} + {shift}"
     cases = [f"WHEN starts_with({text}, '0000') THEN NULL"]
-    cases += [f"WHEN regexp_matches({text}, '{FORMS['day']}$') THEN TRY_CAST(substr({text}, 1, 10) AS DATE) + {shift}"]
+    cases += [f"WHEN regexp_matches({text}, '{FORMS['day']}$') THEN {found}"]
     for form, ending in shorter_forms(precision):
         cases.append(f"WHEN regexp_matches({text}, '{FORMS[form]}$') THEN TRY_CAST({text} || '{ending}' AS DATE)")
     return f"CASE {' '.join(cases)} END"
@@ -159,7 +171,7 @@ class _DuckDBDialect(Dialect):
         return f"CASE WHEN regexp_matches({text}, '^{form.pattern}$') THEN {day} || {part(4)} ELSE {text} END"
 
     def date(self, name: str, kind: Any, precision: str) -> str:
-        return _date(name, kind.id, precision)
+        return _moment(name, kind.id, precision)
 
     def hashed(self, name: str, kind: Any) -> str:
         return f"CAST('0x' || substr(sha256({self.text(name)}), 1, 13) AS BIGINT)"

@@ -36,7 +36,7 @@ from tacit.rows.files.table_files import (
 from tacit.rows.files.written import UTF_8
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.buffers import arrow_column, is_held, legible
-from tacit.rows.sources.duckdb_engine import DuckDBEngine, duckdb_day, embedded, quoted, quoted_name
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, duckdb_second, embedded, quoted, quoted_name
 from tacit.rows.sources.engine import (
     EVENTS,
     NAMES,
@@ -215,7 +215,9 @@ class ParquetEngine(_Files):
             dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
         found = DuckDBEngine(self.kind, self.connection.from_arrow(dataset)).relation(columns)
         dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, ORDER)]
-        read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
+        read = ", ".join(
+            f"make_timestamp({duckdb_second(new, arrow[columns[new]].unit)} * 1000000) AS {new}" for new in dates
+        )
         return found.project(f"* REPLACE ({read})") if dates else found
 
     def legible(self) -> Engine:

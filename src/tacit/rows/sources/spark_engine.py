@@ -32,11 +32,19 @@ from tacit.rows.sources.frames import as_arrow
 from tacit.rows.sources.spark_log import log_off
 
 
-def _spark_date(column: str, kind: str, precision: str) -> Any:
-    """Return the UTC date of a column of this type."""
+def _spark_moment(column: str, kind: str, precision: str) -> Any:
+    """Return the UTC date of a column of this type, or its second."""
     from pyspark.sql import functions as f
 
+    def since_1970(day: Any) -> Any:
+        return f.datediff(day, f.lit("1970-01-01").cast("date")).cast("bigint") * DAY_SECONDS
+
     cell = f.col(column)
+    if precision == "second" and kind == "timestamp_ntz":  # as many seconds as in UTC, whatever zone the session has
+        return since_1970(cell.cast("date")) + f.hour(cell) * 3600 + f.minute(cell) * 60 + f.second(cell)
+    if precision == "second" and kind == "timestamp":
+        steps, many = f"unix_micros({column})", f"{STEPS['us']}L"
+        return f.expr(f"{steps} div {many} - IF({steps} % {many} < 0, 1L, 0L)")
     if kind in ("date", "timestamp_ntz"):
         return cell.cast("date")
     if kind == "timestamp":
@@ -53,7 +61,8 @@ def _spark_date(column: str, kind: str, precision: str) -> Any:
     offset = (whole(hours) * 60 + whole(rest)) * 60 + whole(last)
     utc = seconds - f.when(sign == "-", -offset).otherwise(offset)
     shift = f.when(utc < 0, -1).when(utc >= DAY_SECONDS, 1).otherwise(0)
-    day = f.date_add(f.substring(text, 1, 10).try_cast("date"), shift)
+    day = f.substring(text, 1, 10).try_cast("date")
+    day = since_1970(day) + utc if precision == "second" else f.date_add(day, shift)
     # in Java, $ would also match before a line break at the end
     found = f.when(text.startswith("0000"), None).when(text.rlike(rf"{FORMS['day']}\z"), day)
     for form, ending in shorter_forms(precision):
@@ -99,7 +108,7 @@ class _SparkDialect(Dialect):
         return f.when(text.rlike(rf"^{form.pattern}\z"), written).otherwise(text)
 
     def date(self, name: str, kind: Any, precision: str) -> Any:
-        return _spark_date(name, kind, precision)
+        return _spark_moment(name, kind, precision)
 
     def hashed(self, name: str, kind: Any) -> Any:
         from pyspark.sql import functions
