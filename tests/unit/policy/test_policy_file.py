@@ -268,7 +268,7 @@ FLAG = "domain: {a: flag}\n"
 TABLE = (
     "the policy must be YAML; this looks like a table, not a policy. `tacit init clinic.yaml` drafts a policy for it."
 )
-ONE_KIND = "must have exactly one of integers, decimals, dates, categories, flag, grid and items;"
+ONE_KIND = "must have exactly one of integers, decimals, dates, times, categories, flag, grid and items;"
 OF_FILES = [  # what is wrong with a file as a whole, and with its keys
     ("", ": the policy must not be empty. Draft one with `tacit init DATA`."),
     ("# nothing yet\n", ": the policy must not be empty. Draft one with `tacit init DATA`."),

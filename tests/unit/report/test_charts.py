@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -356,6 +357,24 @@ def test_time_is_an_axis_in_its_own_order_with_a_line_for_each_group(
     assert [row["value"] for row in rows] == pytest.approx(records["months by sex"].values, abs=0.01)
     x = next(view["encoding"]["x"] for view in views(drawn["months by sex"]) if "encoding" in view)
     assert (x["scale"]["domain"], x["sort"]) == (months, None)
+
+
+@pytest.mark.parametrize(
+    ("step", "end", "ticks", "shown"),
+    [
+        ("hour", "2024-12-31", ["2024-01-01T00:00", "2024-04-01T00:00", "2024-07-01T00:00", "2024-10-01T00:00"], 7),
+        ("30 minutes", "2024-01-02", ["2024-01-01T00:00", "2024-01-01T06:00", "2024-01-01T12:00"], 16),
+    ],
+)
+def test_a_line_by_the_clock_has_few_ticks_where_something_begins(
+    step: str, end: str, ticks: list[str], shown: int
+) -> None:
+    when = tc.Times("2024-01-01", end, step=step)
+    policy = tc.Policy(tc.Domain({"when": when}), tc.secrets.everything())
+    session = tc.Session(policy, pd.DataFrame({"when": ["2024-01-02 10:00"]}), budget=1)
+    drawn = json.dumps(session.release(tc.histogram("when"), epsilon=1).chart().to_dict())
+    assert json.dumps(ticks)[:-1] in drawn
+    assert f"slice(datum.value, 0, {shown})" in drawn
 
 
 def test_more_attributes_are_shown_as_sums_of_all_their_cells(

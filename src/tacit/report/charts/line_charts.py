@@ -39,6 +39,9 @@ from tacit.report.charts.chart_parts import (
 
 FEWEST_IN_ORDER: Final = 3  # values that make an axis
 MOST_DOTS: Final = 200
+MOST_TICKS: Final = 8
+# how much of 2024-03-01T14:05:00 says which year, month, day, time; and how many of them lie between two ticks
+_CLOCK: Final = {4: (1,), 7: (1, 3, 6), 10: (1, 2, 7), 16: (1, 2, 3, 4, 6, 12, 24), 19: (1, 2, 5, 10, 15, 30, 60)}
 LINES: Final = (BLUE, "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals of a level
 Sums = Callable[[Ints, float], tuple[Floats, Floats, Floats, Bools]]  # of cells with the same number, and their ends
@@ -191,7 +194,19 @@ def _labels(attribute: Attribute, places: Ints) -> Sequence[Any]:
 def _axis(name: str, attribute: Attribute, at: Sequence[Any]) -> Any:
     if attribute.measured == "numbers":
         return alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
-    return alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40))
+    ticks = _on_a_clock(at) if attribute.measured == "times" and "T" in at[0] else {}
+    return alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40, **ticks))
+
+
+def _on_a_clock(at: Sequence[str]) -> dict[str, Any]:
+    """Return ticks where a year, month, day, hour or minute begins, whichever are few, and labels as long as that."""
+    begins: list[str] = []
+    for length in _CLOCK:
+        begins = [here for before, here in zip(["", *at], at, strict=False) if before[:length] != here[:length]]
+        if len(begins) > MOST_TICKS // 2:
+            break
+    every = next((step for step in _CLOCK[length] if len(begins) <= MOST_TICKS * step), -(-len(begins) // MOST_TICKS))
+    return {"values": begins[::every], "labelExpr": f"replace(slice(datum.value, 0, {length}), 'T', ' ')"}
 
 
 def _joined(attribute: Attribute) -> str:
