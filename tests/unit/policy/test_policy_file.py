@@ -348,7 +348,10 @@ OF_FAMILIES = [  # of what stands below the word secrets, in line 6
 OF_ATTRIBUTES = [  # of an attribute a in line 2
     ("{integer: [0, 1]}", f" {ONE_KIND} got ['integer']. Did you mean 'integers'?"),
     ("text", " must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}."),
-    ("{timestamps: [2020, 2024]}", f" {ONE_KIND} got ['timestamps']. Write {{dates: [2024-01-01, 2024-12-31]}}."),
+    (
+        "{timestamps: [2020, 2024]}",
+        f" {ONE_KIND} got ['timestamps']. Write {{times: [2024-01-01, 2024-12-31], step: hour}}.",
+    ),
     ("{integers: [0, 9], otherwise: Clip}", ".otherwise must be a value or clip; got 'Clip'. Did you mean clip?"),
     (
         "{grid: {rows: 2, columns: 2, otherwise: clipped}}",
@@ -357,7 +360,8 @@ OF_ATTRIBUTES = [  # of an attribute a in line 2
     (
         "sometimes",
         " must say what the values are; got 'sometimes'. For instance {integers: [0, 99]}, {decimals: [0, 1], step: "
-        "0.1}, {dates: [2024-01-01, 2024-12-31]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+        "0.1}, {dates: [2024-01-01, 2024-12-31]}, {times: [2024-01-01, 2024-12-31], step: hour}, {categories: [a, b]}, "
+        "flag, {grid: ..} or {items: 1000}.",
     ),
     ("{low: 0, high: 9, stpe: 3}", ".stpe is not a key that may stand here. Did you mean 'step'?"),
 ]

@@ -348,7 +348,7 @@ class Times(_InTime):
         "`step`: `hour`, `15 minutes` and the like; `zone`; `otherwise`: a value or `clip`",
         "`2024-03-01T14:15`, the start of a step; both ends included",
     )
-    example = "{times: [2024-01-01, 2024-12-31], step: hour, zone: Europe/Berlin}"
+    example = "{times: [2024-01-01, 2024-12-31], step: hour}"
     other_words = ("datetime", "datetimes", "time", "timestamp", "timestamps")
 
     def __init__(
