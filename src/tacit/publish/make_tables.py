@@ -16,6 +16,7 @@ Why         Each record is perturbed by itself, and what is published of old rec
             promised about it stands: samples, retentions and masks of different groups are independent. A group in
             two versions has two estimates, and both together are better than one; only where old records, new ones
             and all of them have the same retention is the sum of both versions what one version would have been.
+            Masked counts of one column are masked once more, around both versions (`publish/methods/grown.py`).
             Tables beside this one are another matter: a session holds versions against them
             (`ledger/clauses.py`).
 Reference   docs/tables.md.
@@ -38,6 +39,7 @@ from tacit.errors import PlanError, kind_of, sealed
 from tacit.publish.groups import Columns
 from tacit.publish.methods.criterion import Channel, Criterion, as_retention, check_known
 from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.grown import GrownMasks, grown
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
 from tacit.publish.methods.method import Method, PromisingMethod
@@ -267,8 +269,10 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
     holds for each record. Give only new ones: a record that is given twice is perturbed twice, and loses twice as much.
 
     A table that keeps a criterion takes plain rows of groups that it does not have yet: of another year, if the year is
-    a public column. With method `retention` also of groups so small that their retention stays what it was. Uniform
-    perturbation promises no criterion: audit the new sizes (`tc.audit.reconstruction`).
+    a public column. Masked counts of one sensitive column, with both tails together, also of groups that it has: they
+    are masked once more, and errors grow by a quarter to a half. With method `retention` also of groups so small that
+    their retention stays what it was. Uniform perturbation promises no criterion: audit the new sizes
+    (`tc.audit.reconstruction`).
 
     A session refuses a version of a table about columns that another table of its data set promises a criterion about,
     unless `again` says that this promise is given up, or said so of the table.
@@ -286,7 +290,7 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
         if isinstance(method, PromisingMethod):
             raise PlanError(
                 "must be perturbed uniformly to grow through a session: which groups new rows are in is seen after it "
-                "has paid, and a group in two versions would break the criterion",
+                "has paid, and a group in two versions may break the criterion",
                 key="table",
                 given=method.name,
                 fix="Nothing was charged. Publish all rows anew, which costs epsilon again.",
@@ -304,7 +308,7 @@ def _made_anew(given: Method) -> Method:
     channel = Channel(given.channel.retention, given.channel.values, given.channel.shape)
     if type(given) is Uniform:
         return Uniform(channel)
-    if type(given) in (Groupwise, Masked, MaskedColumns, Sampled):
+    if type(given) in (Groupwise, GrownMasks, Masked, MaskedColumns, Sampled):
         old = cast(PromisingMethod, given).criterion
         criterion = Criterion(old.lam, old.delta, old.how, old.tails)
         return replace(given, channel=channel, criterion=criterion)  # type: ignore[type-var]
@@ -366,8 +370,14 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
             f"must have groups that are all old or all new, since {table.method.name!r} keeps a criterion: whoever "
             "adds up two versions of a group knows more than is promised",
             key="rows",
-            fix="Name a public column that sets new rows apart, such as the year, or publish all rows anew.",
+            fix="Name a public column that sets new rows apart, such as the year, publish all rows anew, or use masked "
+            "counts of one column, with both tails together.",
         )
+    method, both = new.method, (old_sizes > 0) & (new_sizes > 0)
+    if isinstance(method, Masked) and both.any():
+        added = np.zeros_like(counts)
+        np.add.at(added, of.ravel()[len(table.sizes) :], new.published)
+        method, counts[both] = grown(method, counts[both], added[both], (old_sizes + new_sizes)[both])
     account = None
     if table.account is not None and new.account is not None:
         account = replace(
@@ -378,6 +388,7 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
     return replace(
         new,
         groups=replace(table.groups, values=tuple(values), which=which),
+        method=method,
         sizes=old_sizes + new_sizes,
         published=counts,
         account=account,

@@ -10,5 +10,6 @@ In reading order:
     groupwise       a retention for each size of a group
     masked          private counts, each masked by noise that grows with it
     masked_columns  the same for several columns: masks are multiplied
+    grown           masks of groups to which records came later
     intervals       how far from the truth what is published may be
 """

@@ -239,28 +239,34 @@ class Masked(PromisingMethod):
         sizes = counts.sum(axis=1)
         if self.channel.values == 2:
             first = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
-            found = self.masked(np.stack([first, sizes - first], axis=1), sizes)
-        else:
-            found = self.masked(moved(counts + discrete_laplace(self.noise.right, counts.shape), sizes), sizes)
-        # whole parts, each less than one away, that add up to what the sums say
+            return self.whole(np.stack([first, sizes - first], axis=1), sizes)
+        return self.whole(moved(counts + discrete_laplace(self.noise.right, counts.shape), sizes), sizes)
+
+    def whole(self, private: Ints | Floats, sizes: Ints, hidden: Floats | None = None) -> Ints:
+        """Return `masked` in whole parts, each less than one away, that add up to what the sums say."""
+        found = self.masked(private, sizes, hidden)
         return np.asarray(np.diff(np.rint(np.cumsum(found, axis=1)).astype(np.int64), axis=1, prepend=0))
 
-    def masked(self, private: Ints | Floats, sizes: Ints) -> Floats:
-        """Return private counts, which add up to the sizes of groups, with masks: in parts, and with the same sums."""
+    def masked(self, private: Ints | Floats, sizes: Ints, hidden: Ints | Floats | None = None) -> Floats:
+        """Return private counts, which add up to the sizes of groups, with masks: in parts, and with the same sums.
+
+        Masks are wide enough for the counts that are `hidden`, if they are others.
+        """
         found = PARTS * np.asarray(private, np.float64)
+        hidden = private if hidden is None else hidden
         if self.channel.values == 2:
-            mask = masks(self.deviations(private.max(axis=1)))
+            mask = masks(self.deviations(hidden.max(axis=1)))
             return found + np.stack([mask, -mask], axis=1)
-        layout = self.layout(private, sizes)
+        layout = self.layout(hidden, sizes)
         even = np.flatnonzero(~layout.alone)
         found[even] += _summing_to_zero(layout.need[even], layout.top[even])
         alone = np.flatnonzero(layout.alone)
-        found[alone] = self._carried(found[alone] / PARTS, sizes[alone])
+        found[alone] = self._carried(found[alone] / PARTS, sizes[alone], hidden[alone])
         return found
 
-    def _carried(self, private: Floats, sizes: Ints) -> Floats:
+    def _carried(self, private: Floats, sizes: Ints, hidden: Ints | Floats) -> Floats:
         """Return masked counts, in parts, of groups whose largest value outweighs the others."""
-        rows, layout = np.arange(len(sizes)), self.layout(private, sizes)
+        rows, layout = np.arange(len(sizes)), self.layout(hidden, sizes)
         need = layout.others()
         factor = np.where(layout.shared, 1.0, layout.most / np.maximum(need.sum(axis=1), 1e-300))
         found = PARTS * private + masks(np.sqrt(need * factor[:, None]))
@@ -377,6 +383,11 @@ class Masked(PromisingMethod):
         squares = np.maximum(base, estimates**2)
         squares[rows, top] = np.maximum(base[rows, top], self.deviations(sizes) ** 2)
         return np.where(wide, squares, base)
+
+    def holds_together(self, old: Ints, new: Ints) -> Bools:
+        # both versions are masked once more (`publish/methods/grown.py`): for one column, both tails together
+        found = super().holds_together(old, new)
+        return found | (not self.criterion.each and not self.channel.shape)
 
     @property
     def leaves_open(self) -> list[str]:
