@@ -28,7 +28,7 @@ def test_the_attack_finds_what_is_planted_and_nothing_else(name: str) -> None:
     assert shares == sorted(shares)
     assert shares[-1] == 1
     # the audit is sharp: a right table is right nearly as often as it may be
-    assert name in planted_tables or row.found.right / row.found.samples > 0.9 * MOST_RIGHT
+    assert name in planted_tables or row.found.right / row.found.samples > 0.8 * MOST_RIGHT
 
 
 @pytest.mark.parametrize("name", planted_tables)

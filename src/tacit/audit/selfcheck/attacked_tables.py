@@ -1,6 +1,7 @@
 """Tables under attack: how often a count of a group is estimated nearly right, against the (lambda, delta) promise.
 
-Both tails together, that is: the weaker reading, which the stronger one implies.
+Both tails together, that is, which each tail implies; where a table promises each tail, how often its estimates are
+not too high, or not too low.
 
 Guarantee   With probability at least 1 - alpha the attack is within lambda of the true count at least as often, over
             the groups that it is tried on, as `lower_bound` says. So a table that keeps the criterion is accused with
@@ -41,6 +42,7 @@ LAM: Final = Fraction(3, 10)
 DELTA: Final = Fraction(3, 10)
 MOST_RIGHT: Final = float(1 - DELTA)  # how often an estimate may be within LAM
 _CRITERION: Final = Criterion(LAM, DELTA)
+BOTH: Final = "wrong"  # on which side an estimate must be wrong often enough: too high, too low, or both together
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,23 @@ class AttackAudit:
     right: int
     samples: int
     alpha: float
+    side: str = BOTH
 
     def __str__(self) -> str:
-        seen = f"right within {float(LAM):g} in {self.right:,} of {self.samples:,} groups"
+        event = (
+            f"right within {float(LAM):g}" if self.side == BOTH else f"not too {self.side} by more than {float(LAM):g}"
+        )
+        allowed = "both tails together" if self.side == BOTH else "each tail"
+        seen = f"{event} in {self.right:,} of {self.samples:,} groups"
         if self.verdict == Verdict.LEAK_FOUND:
             return (
                 f"LEAK_FOUND: the attack is {seen}, so in at least {self.lower_bound:.1%} of them, more than the "
-                f"{MOST_RIGHT:.0%} that the criterion allows for both tails together (wrong with probability below "
+                f"{MOST_RIGHT:.0%} that the criterion allows for {allowed} (wrong with probability below "
                 f"{self.alpha:g})."
             )
         return (
             f"NONE_FOUND at alpha {self.alpha:g}: this attack is {seen}, and the criterion allows {MOST_RIGHT:.0%} for "
-            "both tails together. Another one may be better."
+            f"{allowed}. Another one may be better."
         )
 
 
@@ -121,6 +128,7 @@ class AttackedTable:
     one_each: bool
     expected: Verdict
     truth: Callable[[Ints], Ints] = lambda counts: counts[:, 0]
+    side: str = BOTH
 
     def audit(self, alpha: float, progress: Progress | None = None) -> AttackRow:
         """Publish many times, attack each time, and compare with the truth."""
@@ -136,13 +144,17 @@ class AttackedTable:
         for number in range(self.publications):
             estimates = self.attack(self.publish(self.counts), self.counts)
             truth = self.truth(self.counts)
-            is_right = (abs(estimates - truth) <= float(LAM) * truth)[: 1 if self.one_each else None]
+            errors = estimates - truth
+            off = {BOTH: abs(errors), "high": errors, "low": -errors}[self.side]
+            is_right = (off <= float(LAM) * truth)[: 1 if self.one_each else None]
             right, samples = right + int(is_right.sum()), samples + len(is_right)
             if progress is not None:
                 progress((number + 1) / self.publications)
         bound = float(beta.ppf(alpha, right, samples - right + 1)) if right else 0.0
         verdict = Verdict.LEAK_FOUND if bound > MOST_RIGHT else Verdict.NONE_FOUND
-        return AttackRow(self.name, self.what, AttackAudit(verdict, bound, right, samples, alpha), self.expected)
+        return AttackRow(
+            self.name, self.what, AttackAudit(verdict, bound, right, samples, alpha, self.side), self.expected
+        )
 
 
 def _pairs() -> Ints:
@@ -171,6 +183,11 @@ def _ten_values() -> Ints:
     return counts
 
 
+def _even_values() -> Ints:
+    """Return groups of ten equally frequent values."""
+    return np.tile(100 + 10 * np.arange(40)[:, None], (1, 10))
+
+
 def _two_columns() -> Ints:
     """Return groups of 20,000 people in which two columns are independent, and have values of 4 to 25%."""
     rows, columns = (np.linspace(1, 3, size) for size in TWO_COLUMNS)
@@ -182,7 +199,7 @@ def _two_columns() -> Ints:
 def _planted(name: str, counts: Ints, publications: int, *, one_each: bool = False) -> AttackedTable:
     wrong, found = planted_tables[name], Verdict.LEAK_FOUND
     return AttackedTable(
-        name, wrong.mistake, wrong.publish, wrong.attack, counts, publications, one_each, found, wrong.truth
+        name, wrong.mistake, wrong.publish, wrong.attack, counts, publications, one_each, found, wrong.truth, wrong.side
     )
 
 
@@ -203,6 +220,8 @@ _PLANTED: Final = (
     _planted("sampled-by-share", _ten_values(), 10),
     _planted("masks-by-combination", _two_columns(), 40),
     _planted("masks-added-up", _two_columns(), 5),
+    _planted("versions-added-up", _even_values(), 100),
+    _planted("too-low-for-too-high", _even_values(), 100),
 )
 _TWO: Final = Channel(Fraction(1, 2), 2)
 _COLUMNS: Final = MaskedColumns(Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_COLUMNS), _CRITERION)
@@ -215,6 +234,13 @@ _SOUND: Final = (
         name="estimates-of-masked-columns",
         what=_COLUMNS.words()[0],
         publish=planted_tables["masks-by-combination"].repaired,
+        expected=Verdict.NONE_FOUND,
+    ),
+    replace(
+        _planted("versions-added-up", _even_values(), 100),
+        name="estimates-of-groups-that-grew",
+        what="groups to which rows came later, masked once more",
+        publish=planted_tables["versions-added-up"].repaired,
         expected=Verdict.NONE_FOUND,
     ),
 )

@@ -71,6 +71,7 @@ from tacit.policy.secrets import Secrets, attributes, everything, partition, rec
 from tacit.publish.local import RandomisedResponse, mangat, warner
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.grown import GrownMasks
 from tacit.publish.methods.masked import Masked
 from tacit.publish.methods.masked_columns import MaskedColumns
 from tacit.publish.methods.method import Method
@@ -356,6 +357,7 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _table("table-by-group-wise-retention", Groupwise(_CHANNEL, _CRITERION, Fraction(1)), "groupwise"),
         _table("table-masked", Masked(Channel(Fraction(1, 2), 2), _CRITERION), "masked"),
         _table("table-masked-of-three-values", Masked(_CHANNEL, _CRITERION), "masked"),
+        _table("table-of-a-group-that-grew", GrownMasks(_CHANNEL, _CRITERION, 2), "grown"),
         _table("table-masked-of-two-columns", MaskedColumns(_TWO_COLUMNS, _CRITERION), "masked_columns"),
         _decision("place-decision", step=1),
         _decision("place-decision-of-several-visits", step=2),

@@ -16,6 +16,9 @@ masks-by-combination: Masks of every combination of two columns by itself: the c
     and hardly masked. Right: masks of every column.
 masks-added-up: Masks of two columns that are added, each count x (1 + u_i + w_j): of independent columns the table has
     rank two, and the true counts lie in the plane of its columns. Right: they are multiplied.
+versions-added-up: Masked counts of new records added to those of the old ones of a group: their masks are narrower
+    together. Right: the sum is masked once more.
+too-low-for-too-high: Masks of the weaker reading (both tails together) where each tail is promised. Right: wider ones.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from tacit.arrays import Floats, Ints
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.methods.grown import grown
 from tacit.publish.methods.masked import PARTS, Masked, MaskLayout, masks
 from tacit.publish.methods.masked_columns import FINE, MaskedColumns
 from tacit.publish.methods.perturbation import perturb
@@ -54,6 +58,7 @@ class PlantedTable:
     repaired: Callable[[Ints], Any]
     attack: Callable[[Any, Ints], Floats]
     truth: Callable[[Ints], Ints] = lambda counts: counts[:, 0]
+    side: str = "wrong"  # or high, low: what estimates must be often enough
 
     def successes(self, counts: Ints, lam: float) -> tuple[float, float]:
         """Return in which share of groups the attack is within lam of the true count: as planted, and repaired."""
@@ -236,6 +241,17 @@ def _from_the_plane(seen: Floats, counts: Ints) -> Floats:
     return np.array(found)
 
 
+def _in_two_versions(counts: Ints, *, masked_again: bool) -> Ints:
+    method, old = Masked(_TEN, _CRITERION), counts // 2
+    first, added = method.draw(old), method.draw(counts - old)
+    # BROKEN: the masks of two halves are one of 0.71 times the width around the whole
+    return grown(method, first + added, added, counts.sum(axis=1))[1] if masked_again else first + added
+
+
+def _first_of_parts(seen: Ints, counts: Ints) -> Floats:
+    return np.asarray(seen[:, 0] / PARTS)
+
+
 planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
     {
         one.name: one
@@ -283,6 +299,21 @@ planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
                 lambda counts: _COLUMNS.table(_COLUMNS.draw(counts) / FINE),
                 _from_the_plane,
                 first_value,
+            ),
+            PlantedTable(
+                "versions-added-up",
+                "masked counts of new records are added to those of old ones, and their masks are narrower together",
+                lambda counts: _in_two_versions(counts, masked_again=False),
+                lambda counts: _in_two_versions(counts, masked_again=True),
+                _first_of_parts,
+            ),
+            PlantedTable(
+                "too-low-for-too-high",
+                "masks of the weaker reading are published where each tail is promised",
+                lambda counts: Masked(_TEN, _CRITERION).draw(counts),  # BROKEN: together is less than each
+                lambda counts: Masked(_TEN, replace(_CRITERION, tails="each")).draw(counts),
+                _first_of_parts,
+                side="high",
             ),
         )
     }
