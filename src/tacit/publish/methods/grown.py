@@ -88,7 +88,7 @@ class GrownMasks(Masked):
 
     def words(self) -> list[str]:
         return [
-            *super().words(),
+            *Masked(self.channel, self.criterion).words(),
             "groups to which rows came later are masked once more, around what was published and the new counts: the "
             "same is promised of the rows of each version, and of all rows",
         ]
