@@ -36,6 +36,8 @@ from tacit.drawing import Held
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
 
+SMALL: Final = 2**13  # cells of a joint that is remembered
+MOST_REMEMBERED: Final = 500  # some ten megabytes
 UNPROTECTED: Final = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
 
 
@@ -221,11 +223,28 @@ class Dependence(Held):
 
         This is P(these attributes, and what was seen) if each weight is the chance of what was seen of its attribute.
         """
+        if not weights:
+            return self._joint(tuple(sorted(set(keep)))).summed(list(keep))
         factors = [self.factors[place] for place in self._relevant({*weights, *keep})]
         for place, logs in weights.items():
             at = next(row for row, factor in enumerate(factors) if place in factor.variables)
             factors[at] = factors[at].weighed(place, logs)
         return eliminated(factors, keep)
+
+    def _joint(self, places: tuple[int, ...]) -> Factor:
+        """Return the joint of some attributes; small ones are remembered: limits ask again."""
+        if places not in self._joints:
+            found = eliminated([self.factors[place] for place in self._relevant(set(places))], places)
+            if len(self._joints) >= MOST_REMEMBERED:
+                self._joints.clear()
+            if found.cells > SMALL:
+                return found
+            self._joints[places] = found
+        return self._joints[places]
+
+    @cached_property
+    def _joints(self) -> dict[tuple[int, ...], Factor]:
+        return {}
 
     def meets(self, names: Iterable[str]) -> dict[str, set[str]]:
         """Return which attributes share a table, of those that some attributes depend on, and of these themselves.

@@ -26,6 +26,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -108,8 +109,13 @@ class Between:
     """Outcomes that tell no more about the target than all that is seen, and outcomes that tell no less."""
 
     around: Around
-    least: Outcomes
     most: Outcomes
+    _least: Callable[[], Outcomes]
+
+    @cached_property
+    def least(self) -> Outcomes:
+        """Outcomes of what is near and at the border, as they are seen."""
+        return self._least()
 
 
 def between(
@@ -133,7 +139,7 @@ def between(
         asked = {name: times for name, times in counts.items() if name in place.near}
         if not place.border:
             found = outcomes(release, target, place.near, questions=asked)
-            return Between(place, found, found)
+            return Between(place, found, lambda: found)
         outer = [name for name in names if name in place.border]
         also = {name: times for name, times in counts.items() if name in (*place.near, *outer)}
         # what is known is shown for certain, whatever it is
@@ -144,8 +150,8 @@ def between(
         )
         return Between(
             place,
-            outcomes(release, target, [*place.near, *outer], questions=also),
             outcomes(known, target, [*place.near, *place.border], questions=asked),
+            partial(outcomes, release, target, [*place.near, *outer], questions=also),
         )
 
     *larger, last = sizes or MOST_NEAR

@@ -349,7 +349,7 @@ def outcomes(
     sizes = (2 if target_bit else len(hidden), *(len(shown) for _, shown in classes))
     if math.prod(sizes) > MOST_CELLS:
         rule = f"has {math.prod(sizes):,} outcomes and values together, and {MOST_CELLS:,} is the most"
-        fix = "Ask about fewer attributes at once, or value=False for bits alone."
+        fix = "Ask about fewer attributes at once, for bits alone with value=False, or for bounds with between(..)."
         raise PlanError(rule, key="seen", given=len(names), fix=fix)
     joint = release.dependence.weighed({}, list(dict.fromkeys([place, *places])))
     first = joint.codes[joint.variables.index(place)]

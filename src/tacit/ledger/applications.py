@@ -42,12 +42,12 @@ from tacit.dependence.suppression import outcomes, suppression
 from tacit.dependence.unrolled import AT, base_of
 from tacit.errors import BudgetExceeded, Exit, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.input import canonical_json
-from tacit.plan.leakage.outcomes import MOST_OUTCOMES
+from tacit.plan.leakage.outcomes import MOST_AROUND, MOST_OUTCOMES
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, ShownSoFar, apart
 
 MOST_LISTED: Final = 8
-QUICK: Final = (2**14, 2**10)  # cells of outcomes around one attribute, where there are more in all
+QUICK: Final = (MOST_AROUND, 2**8)  # cells of outcomes around one attribute, where there are more in all
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Standing:
         seen = _few([f"{name} at {in_short(epsilon)}" for name, epsilon in self.sees.items()]) or "nothing yet"
         return (
             f"{self.coalition} has seen {seen}: {self.leakage:.4g} of at most {self.limit:.4g} nats about "
-            f"{', '.join(self.about)}; at worst {self.worst}."
+            f"{_few(self.about)}; at worst {self.worst}."
         )
 
     def document(self) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class Applications:
         for stands in after:
             if stands.leakage > stands.limit:
                 raise BudgetExceeded(
-                    f"of {stands.coalition} must stay at most {stands.limit:g} nats about {', '.join(stands.about)}; "
+                    f"of {stands.coalition} must stay at most {stands.limit:g} nats about {_few(stands.about)}; "
                     f"after this release ({listed}) it would be {stands.leakage:.4g}",
                     key="leakage",
                     file=file,
@@ -275,10 +275,9 @@ class Applications:
 
     def _named(self, attribute: str, epsilon: Fraction) -> list[tuple[str, Fraction]]:
         """Return under which names of the dependence something was shown, perhaps under other limits."""
-        if names := self.names_of(attribute):  # if of all days and people, perhaps by one coin
-            return [(name, apart(epsilon, len(names))) for name in names]
-        base = base_of(attribute)  # a record of one day is any record
-        return [(base if base in self.dependence.values else attribute, epsilon)]
+        names = self.names_of(attribute) or self.names_of(base_of(attribute)) or (attribute,)
+        # if of all days and people, perhaps by one coin
+        return [(name, apart(epsilon, len(names))) for name in names]
 
     def names_of(self, attribute: str) -> tuple[str, ...]:
         """Return the names that the dependence has for an attribute: its own, or those of all days and people."""
