@@ -75,7 +75,13 @@ releases:
 """
 _PER_RELEASE: Final = "{{name: {name}, query: {query}, epsilon: {epsilon}}}"
 _MOST_RELEASES: Final = 3  # beside the count
-_QUERIES: Final = {"categories": "histogram", "flag": "histogram", "dates": "histogram", "integers": "median"}
+_QUERIES: Final = {
+    "categories": "histogram",
+    "flag": "histogram",
+    "dates": "histogram",
+    "times": "histogram",
+    "integers": "median",
+}
 
 
 @dataclass(frozen=True)

@@ -94,13 +94,12 @@ def typed(values: list[Any]) -> list[Any]:
     return values
 
 
-def _day(value: Any) -> datetime.date | None:
-    """Return the day of a date, a timestamp or an ISO text, in UTC if it has a zone; None if there is no such day."""
+def _moment(value: Any) -> datetime.date | None:
+    """Return a date, or what a timestamp or an ISO text is, in UTC if it has a zone; None if there is no such day."""
     try:
         read = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
-        if isinstance(read, datetime.datetime):
-            zone = read.tzinfo
-            return (read if zone is None else read.astimezone(datetime.UTC)).date()
+        if isinstance(read, datetime.datetime) and read.tzinfo is not None:
+            return read.astimezone(datetime.UTC)
     except (ValueError, OverflowError):
         return None
     return read if isinstance(read, datetime.date) else None
@@ -111,7 +110,7 @@ _LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
     (re.compile(r"(?i)true|false"), lambda text: text.lower() == "true"),
     (re.compile(r"-?(0|[1-9][0-9]{0,40})"), int),
     (re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"), float),
-    (re.compile(_ISO), _day),
+    (re.compile(_ISO), _moment),
 ]
 
 
@@ -211,17 +210,25 @@ def _fractions(column: DraftColumn, values: list[Any]) -> str:
 
 
 def _dates(column: DraftColumn, values: list[Any]) -> str:
-    days = [day for day in map(_day, values) if day is not None]
-    if not days:
+    moments = [moment for moment in map(_moment, values) if moment is not None]
+    if not moments:
         return "no date to go by. Declare it yourself."
-    dates = f"dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}"
+    timed = [moment for moment in moments if isinstance(moment, datetime.datetime)]
+    days = [moment.date() if isinstance(moment, datetime.datetime) else moment for moment in moments]
+    ends = f"[{min(days).isoformat()}, {max(days).isoformat()}]"
+    if any(moment.time() != datetime.time() for moment in timed):
+        step = "step: hour  # or 15 minutes, 1 day; `dates` have weeks and months: fewer values are more accurate"
+        zone = "zone: UTC  # or where the clocks are that tell the time, such as Europe/Berlin"
+        zoned = [zone] if any(moment.tzinfo is not None for moment in timed) else []
+        return column.declare("times", f"times: {ends}  {REVIEW}", step, *zoned, _OTHERWISE_CLIP)
+    dates = f"dates: {ends}  {REVIEW}"
     by = "by: day  # or week, month, quarter, year: fewer values are more accurate"
     return column.declare("dates", dates, by, _OTHERWISE_CLIP)
 
 
 def _texts(column: DraftColumn, values: list[str]) -> str:
     if mostly(_ISO_DATE, values):
-        return _of_some(column, values, lambda text: bool(_ISO_DATE.fullmatch(text) and _day(text)), _dates, "dates")
+        return _of_some(column, values, lambda text: bool(_ISO_DATE.fullmatch(text) and _moment(text)), _dates, "dates")
     for pattern, reason in _NOT_READ:
         if mostly(pattern, values):
             return reason

@@ -15,7 +15,7 @@ import yaml
 
 from tacit.draft import REVIEW, draft_policy
 from tacit.errors import DataRefused
-from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items, Times
 from tacit.policy.policy_file import read_policy
 from tacit.policy.secrets import TakingPart
 from tacit.rows.files.sample import sample_of
@@ -320,7 +320,7 @@ def drafted(cells, tmp_path):
     ((first, second), lines) = [read_policy(text).domain["x"] for text in texts], texts[0].splitlines()
     assert first == second
     for line in lines:
-        if line.strip().startswith(("decimals:", "dates:", "step:")):
+        if line.strip().startswith(("decimals:", "dates:", "times:", "step:")) and "step: hour" not in line:
             assert line.endswith(REVIEW)
     return first, texts[0]
 
@@ -360,17 +360,30 @@ def test_decimals_of_any_size_give_a_draft_that_reads(cells):
     ("cells", "expected"),
     [
         ([datetime.date(2024, 5, 1), datetime.date(2023, 1, 31)], ("2023-01-31", "2024-05-01")),
-        ([pd.Timestamp("2024-05-01 23:30"), pd.NaT], ("2024-05-01", "2024-05-01")),
-        ([pd.Timestamp("2024-05-01 23:30", tz="America/New_York")] * 2, ("2024-05-02", "2024-05-02")),
+        ([pd.Timestamp("2024-05-01"), pd.NaT], ("2024-05-01", "2024-05-01")),
         (["2024-05-01", "2024-05-09"], ("2024-05-01", "2024-05-09")),
-        (["2024-05-01T23:30:00-05:00", "2024-05-01 10:00"], ("2024-05-01", "2024-05-02")),
-        (["2024-05-01T10:00:00Z", "2024-05-03T10:00:00.123Z"], ("2024-05-01", "2024-05-03")),
+        (["2024-05-01T00:00:00", "2024-05-02 00:00:00"], ("2024-05-01", "2024-05-02")),
     ],
 )
-def test_dates_and_timestamps_are_drafted_by_day(cells, expected, tmp_path):
+def test_dates_and_midnights_are_drafted_by_day(cells, expected, tmp_path):
     found, text = drafted(cells, tmp_path)
     assert found == Dates(*expected, otherwise="clip")
     assert "    by: day  # or week, month, quarter, year" in text
+
+
+@pytest.mark.parametrize(
+    ("cells", "first", "last", "zone"),
+    [
+        ([pd.Timestamp("2024-05-01 23:30"), pd.NaT], "2024-05-01", "2024-05-01", None),
+        ([pd.Timestamp("2024-05-01 23:30", tz="America/New_York")] * 2, "2024-05-02", "2024-05-02", "UTC"),
+        (["2024-05-01T23:30:00-05:00", "2024-05-01 10:00"], "2024-05-01", "2024-05-02", "UTC"),
+        (["2024-05-01T10:00:00Z", "2024-05-03T10:00:00.123Z"], "2024-05-01", "2024-05-03", "UTC"),
+    ],
+)
+def test_moments_are_drafted_by_the_hour(cells, first, last, zone, tmp_path):
+    found, text = drafted(cells, tmp_path)
+    assert found == Times(first, last, zone=zone, otherwise="clip")
+    assert "    step: hour  # or 15 minutes, 1 day" in text
 
 
 @pytest.mark.parametrize(
