@@ -157,6 +157,18 @@ def test_a_sample_of_the_whole_table_is_looked_at(kind, tmp_path):
     assert "a random sample of 100 rows at most" in text
 
 
+def test_how_a_connection_hands_out_arrow_changes_no_draft():
+    drafts = []
+    for lossless in ("false", "true"):
+        connection = duckdb.connect()
+        connection.execute(f"SET arrow_lossless_conversion = {lossless}")
+        drafts.append(
+            draft_policy(connection.sql('SELECT i % 2 = 0 AS ill, i % 3::HUGEINT AS "so many" FROM range(9) r(i)'))
+        )
+    assert drafts[0] == drafts[1]
+    assert list(read_policy(drafts[1]).domain) == ["ill", "so many"]
+
+
 def test_every_row_is_equally_likely_to_be_seen():
     counts = np.zeros(50)
     for _ in range(400):

@@ -32,7 +32,7 @@ from tacit.rows.files.table_files import (
 )
 from tacit.rows.files.written import UTF_8
 from tacit.rows.guard import closed
-from tacit.rows.sources.duckdb_engine import quoted
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, quoted
 from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.file_engines import files
 
@@ -165,7 +165,8 @@ def _rows_of(native: Any, size: int) -> tuple[Any, int]:
     module = type(native).__module__.split(".")[0]
     if isinstance(native, duckdb.DuckDBPyRelation):
         rows = int(native.aggregate("count(*)").fetchall()[0][0])
-        return nw.from_native(_drawn(native, size).to_arrow_table(), eager_only=True), rows
+        lines = nw.from_native(_drawn(native, size)).lazy()
+        return nw.from_native(DuckDBEngine("duckdb", native).collected(lines), eager_only=True), rows
     if module == "pyspark":
         from pyspark.sql import functions
 

@@ -275,7 +275,10 @@ class DuckDBEngine(Engine):
         relation = nw.to_native(frame)
         named = zip(relation.columns, relation.types, strict=True)
         kinds = {name: kind for name, kind in named if kind.id in _NUMBERS}
-        cells = [f"{held(name, kind, _NUMBERS[kind.id][0])} AS {name}" for name, kind in kinds.items()]
+        cells = [
+            f"{held(quoted_name(name), kind, _NUMBERS[kind.id][0])} AS {quoted_name(name)}"
+            for name, kind in kinds.items()
+        ]
         table = (relation.project(f"* REPLACE ({', '.join(cells)})") if cells else relation).to_arrow_table()
         for name, kind in kinds.items():
             place = table.column_names.index(name)
