@@ -84,7 +84,8 @@ class LedgerRules:
         if not self._compared[pair]:
             raise LedgerError(
                 f"the release's policy protects less than the one {who} is counted under, "
-                f"{policy_name(account.policy)}: some records that must look alike there need not look alike here",
+                f"{policy_name(account.policy)}: some records that must look alike there need not look alike here, "
+                "or only to another adversary",
                 given=policy_name(fingerprint),
                 file=self._file,
                 fix="Nothing was charged. Release under the account's policy or one that covers it: "

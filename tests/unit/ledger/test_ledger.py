@@ -247,8 +247,9 @@ def test_a_charge_that_protects_less_is_refused(ledger: Ledger) -> None:
     ledger.grant(dataset="clinic", epsilon=1, policy=asked)
     assert message(ledger.charge, dataset="clinic", analyst="ana", epsilon=0.1, policy=weaker) == (
         "ledger.db: the release's policy protects less than the one the total of dataset 'clinic' is counted under, "
-        f"policy {asked.fingerprint[:12]}: some records that must look alike there need not look alike here; "
-        f"got 'policy {weaker.fingerprint[:12]}'. Nothing was charged. Release under the account's policy or one that "
+        f"policy {asked.fingerprint[:12]}: some records that must look alike there need not look alike here, "
+        f"or only to another adversary; got 'policy {weaker.fingerprint[:12]}'. "
+        "Nothing was charged. Release under the account's policy or one that "
         "covers it: a release that protects more than the account asks is allowed, never less."
     )
     assert len(ledger.entries()) == 1
@@ -278,7 +279,8 @@ def test_an_account_without_a_policy_takes_that_of_its_first_charge(ledger: Ledg
         assert message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1, policy=other) == (
             "ledger.db: the release's policy protects less than the one the total of dataset 'clinic' is counted "
             f"under, policy {pinned.fingerprint[:12]}: some records that must look alike there need not look alike "
-            f"here; got 'policy {other.fingerprint[:12]}'. Nothing was charged. Release under the account's policy or "
+            f"here, or only to another adversary; got 'policy {other.fingerprint[:12]}'. "
+            "Nothing was charged. Release under the account's policy or "
             "one that covers it: a release that protects more than the account asks is allowed, never less."
         )
     assert "policy must be given" in message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1)

@@ -51,6 +51,7 @@ from tacit.plan.sensitivity.known_cells import (
     essential,
     known_tables,
     most_in_a_set,
+    size_of,
     some_in_a_set,
     together,
 )
@@ -247,7 +248,7 @@ def _by_signatures(
     query: Watched, policy: Policy, facts: list[Known], anything: LargestStep
 ) -> list[tuple[LargestStep, str]]:
     tests = _signature_tests(policy, facts)
-    if tests is None:
+    if tests is None or _has_no_bound(policy, facts):
         return []
     counts_presence = any(fact.is_size for fact in facts)
     split = axes_of(tests)
@@ -286,6 +287,15 @@ def _by_signatures(
         parts = [(paths, anything), *((paths * many, step) for many, step in within_signatures())]
         bounds.append((_summed(parts), f"people move on {paths} paths between what is known of them"))
     return bounds
+
+
+def _has_no_bound(policy: Policy, facts: list[Known]) -> bool:
+    """Say at once that marginals have too many signatures for any of these bounds, before going through them."""
+    if not all(fact.histogram for fact in facts):
+        return False
+    signatures = size_of(policy, frozenset[str]().union(*(fact.about for fact in facts)))
+    dimensions = sum(size_of(policy, fact.about) - 1 for fact in facts)
+    return signatures > max(dimensions + 2, MOST_CHANGES + 1)
 
 
 def _signature_tests(policy: Policy, facts: list[Known]) -> list[Test] | None:

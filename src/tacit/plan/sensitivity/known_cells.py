@@ -34,14 +34,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tacit.errors import PlanError
 from tacit.policy.adversary import ALIKE
 from tacit.policy.edges.shapes import axes_of, cells, holds
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
-_MOST_CELLS: Final = 100_000  # combinations of what predicates tell apart
+MOST_CELLS: Final = 100_000  # combinations of what predicates tell apart
 # the largest minimal sets of moves of small tables, by complete search
 _LARGEST: Final = {(2, 2): 4, (2, 3): 8, (2, 4): 12, (3, 3): 15, (2, 2, 2): 10}
 
@@ -87,11 +86,15 @@ def known_tables(policy: Policy) -> list[KnownTable]:
     tell apart: such splits are the edges of a tree, whose nodes are the cells.
     """
     facts = essential(policy)
-    found = [KnownTable((fact,), _size(policy, fact.about) + bool(policy.absences)) for fact in facts if fact.histogram]
+    found = [
+        KnownTable((fact,), size_of(policy, fact.about) + bool(policy.absences)) for fact in facts if fact.histogram
+    ]
     counts = [fact for fact in facts if not fact.histogram]
     if not counts:
         return found
     seen = _signatures(policy, counts)
+    if seen is None:
+        return found + [KnownTable((fact,), 2) for fact in counts]
     crosses = [[len({(one[a], one[b]) for one in seen}) == 4 for b in range(len(counts))] for a in range(len(counts))]
     for members in _classes(crosses):
         cells_told = {tuple(one[at] for at in members) for one in seen}
@@ -99,17 +102,17 @@ def known_tables(policy: Policy) -> list[KnownTable]:
     return [table for table in found if table.cells > 1]
 
 
-def _size(policy: Policy, names: Iterable[str]) -> int:
+def size_of(policy: Policy, names: Iterable[str]) -> int:
+    """Return how many cells the marginal of these attributes has."""
     return math.prod(axis.size for name in names for axis in policy.domain.axes_of(name))
 
 
-def _signatures(policy: Policy, counts: Sequence[Known]) -> set[tuple[bool, ...]]:
-    """Return which of these counts somebody may be in; absent, in none."""
+def _signatures(policy: Policy, counts: Sequence[Known]) -> set[tuple[bool, ...]] | None:
+    """Return which of these counts somebody may be in; absent, in none. None where there are too many cells to tell."""
     tests: list[Test | None] = [fact.tests(policy.domain)[0] if fact.picked is not None else None for fact in counts]
     split = axes_of(tests)
-    if math.prod(len(parts) for _, parts in split.values()) > _MOST_CELLS:
-        given = [fact.words() for fact in counts]
-        raise PlanError("must tell fewer classes of records apart", key="known", given=given, fix="Keep fewer counts.")
+    if math.prod(len(parts) for _, parts in split.values()) > MOST_CELLS:
+        return None
     seen = {tuple(holds(test, cell) for test in tests) for cell in cells(split)}
     return seen | ({(False,) * len(counts)} if policy.absences else set())
 
@@ -157,7 +160,7 @@ def some_in_a_set(policy: Policy, tables: Sequence[KnownTable], changed: Iterabl
     """
     if len(tables) != 2 or not all(table.facts[0].histogram for table in tables) or tables[0].about & tables[1].about:
         return None
-    sizes = [_size(policy, table.about) for table in tables]  # in which people who are there may be
+    sizes = [size_of(policy, table.about) for table in tables]  # in which people who are there may be
     small = min(sizes)
     return max((2 ** (small + (small < sizes[at])) - 2 for at in changed), default=None)
 
@@ -184,7 +187,7 @@ def _sizes_of_two(policy: Policy, tables: Sequence[KnownTable]) -> tuple[int, in
     """Return how many cells of two tables a path may visit: of two marginals, those that agree on what they share."""
     one, other = tables
     if one.facts[0].histogram and other.facts[0].histogram:
-        return _size(policy, one.about - other.about), _size(policy, other.about - one.about)
+        return size_of(policy, one.about - other.about), size_of(policy, other.about - one.about)
     return one.cells, other.cells
 
 
