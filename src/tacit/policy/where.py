@@ -78,7 +78,7 @@ _IN_WORDS: Final = {
 
 @dataclass(frozen=True)
 class Compare(Where):
-    """One comparison of one attribute with constants. `part` is the axis of a grid, `row` or `column`."""
+    """One comparison of one attribute with constants. `part` is the axis of a grid, or the hour or year of a time."""
 
     column: str
     symbol: str
@@ -275,6 +275,26 @@ class ColumnTest:
         """The column of a grid cell."""
         return ColumnTest(self._name, "column")
 
+    @property
+    def hour(self) -> ColumnTest:
+        """The hour of a time, from 0 to 23."""
+        return ColumnTest(self._name, "hour")
+
+    @property
+    def weekday(self) -> ColumnTest:
+        """The weekday of a day or a time, from 1 (Monday) to 7."""
+        return ColumnTest(self._name, "weekday")
+
+    @property
+    def month(self) -> ColumnTest:
+        """The month of a date or a time, from 1 to 12."""
+        return ColumnTest(self._name, "month")
+
+    @property
+    def year(self) -> ColumnTest:
+        """The year of a date or a time."""
+        return ColumnTest(self._name, "year")
+
 
 def col(name: str) -> ColumnTest:
     """Return an attribute to build a predicate with."""
@@ -407,11 +427,14 @@ def _link(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Where:
     return Compare(right_name[0], _MIRRORED[symbol], _constant(left, text), right_name[1])
 
 
+_PARTS: Final = ("row", "column", "hour", "weekday", "month", "year")
+
+
 def _column(node: ast.expr) -> tuple[str, str] | None:
     match node:
         case ast.Name(id=name):
             return _plain(name), ""
-        case ast.Attribute(value=ast.Name(id=name), attr=("row" | "column") as part):
+        case ast.Attribute(value=ast.Name(id=name), attr=part) if part in _PARTS:
             return _plain(name), part
     return None
 

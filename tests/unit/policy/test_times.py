@@ -4,6 +4,7 @@ import datetime
 import itertools
 import zoneinfo
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -106,3 +107,44 @@ def test_times_name_no_rows() -> None:
     with pytest.raises(tc.DataRefused, match="must not name rows: which time a moment is hangs on the clocks"):
         session.release(tc.true_records("v", key="t"), epsilon=0.5)
     assert session.remaining == 1
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        BERLIN,
+        Times("2023-12-28T05:00", "2024-03-02", step="7 hours"),
+        Times("1969-12-30", "1970-01-07", step="2 days"),
+        tc.Dates("2023-12-28", "2024-03-02"),
+        tc.Dates("1969-11", "2024-03", by="month"),
+        tc.Dates("1969-Q4", "1971-Q2", by="quarter"),
+    ],
+)
+def test_parts_are_those_of_the_moment_when_a_step_starts(one: Times | tc.Dates) -> None:
+    def told(value: str, part: str) -> int:
+        if "Q" in value:
+            return int(value[:4])
+        moment = datetime.datetime.fromisoformat(value if len(value) > 7 else f"{value}-01")
+        return moment.isoweekday() if part == "weekday" else int(getattr(moment, part))
+
+    tests: dict[str, Callable[[int], bool]] = {"== 2": lambda n: n == 2, "in [1, 3, 5]": lambda n: n in (1, 3, 5)}
+    tests |= {"> 1": lambda n: n > 1, "!= 12": lambda n: n != 12, "<= 2": lambda n: n <= 2}
+    domain = tc.Domain({"t": one})
+    for part, (asked, holds) in itertools.product(one.parts, tests.items()):
+        if part == "weekday" and "12" in asked:
+            continue
+        answer = tc.where(f"t.{part} {asked}").compile(domain)
+        found = [answer.of_record({"t": place}) for place in range(one.size)]
+        assert found == [holds(told(value, part)) for value in one.every_value()], (part, asked)
+
+
+def test_parts_are_counted_where_rows_are(tmp_path: Path) -> None:
+    moments = pd.to_datetime(np.arange(1711750000, 1711900000, 977), unit="s", utc=True)
+    pd.DataFrame({"t": moments, "v": 1}).to_csv(tmp_path / "rows.csv", index=False)
+    session, clock = tc.Session(HIDDEN, tmp_path / "rows.csv", budget=1), moments.tz_convert("Europe/Berlin")
+    inside = clock[(clock >= "2024-03-30") & (clock < "2024-04-01")]
+    late = int(((inside.hour >= 22) | (inside.day_of_week == 6)).sum())
+    where = (tc.col("t").hour >= 22) | (tc.col("t").weekday == 7)
+    assert session.release(tc.count(where), epsilon=0.1).values.tolist() == [late]
+    with pytest.raises(tc.PlanError, match=r"must be a part that a .* has; got 'row'. Ask for t.hour or t.weekday"):
+        session.plan(tc.count("t.row == 1"), epsilon=0.1)

@@ -326,7 +326,11 @@ class OrderedAttribute(Attribute):
         if symbol == "has":
             raise PolicyError("must be asked of a set of items", fix="Use == or in.")
         if part:
-            raise PolicyError("must not have a part", given=part, fix="Only a grid has row and column.")
+            raise PolicyError(
+                "must not have a part",
+                given=part,
+                fix="Grids have row and column; dates and times have year, month and others.",
+            )
         (axis,) = self.axes(name)
         return axis, self.picked(symbol, operand)
 

@@ -23,8 +23,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value
+from tacit.policy.attributes.attribute import Attribute, Axis, OrderedAttribute, Value
+from tacit.policy.attributes.plain_values import Integers
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain
 from tacit.policy.keys import TEXT, Key, Keys, Row, otherwise_key, read_two, two
 from tacit.policy.yaml_entries import YamlEntry
@@ -39,6 +44,10 @@ _FORMS: Final = {
     "quarter": re.compile(r"([0-9]{4})-Q([1-4])"),
     "year": re.compile(r"([0-9]{4})"),
 }
+_PARTS_OF: Final = {
+    **{"day": ("weekday", "month", "year"), "week": (), "month": ("month", "year")},
+    **dict.fromkeys(("quarter", "year"), ("year",)),
+}
 _TEXT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
 
 
@@ -47,6 +56,24 @@ def _read_date(entry: YamlEntry) -> str:
     if entry.is_list or entry.is_mapping or entry.is_empty:
         raise entry.refuse("must be a date", given=entry.plain(), fix="For instance 2024-03-01.")
     return str(entry.node.value)
+
+
+_PARTS: Final = {"hour": (0, 23), "weekday": (1, 7), "month": (1, 12), "year": (1, 9999)}
+
+
+def _numbers(starts: npt.NDArray[np.datetime64], part: str) -> npt.NDArray[np.int64]:
+    """Return the year, month, weekday (Monday is 1) or hour of moments."""
+    unit = {"hour": "h", "weekday": "D", "month": "M", "year": "Y"}[part]
+    since = starts.astype(f"datetime64[{unit}]").astype(np.int64)
+    match part:
+        case "hour":
+            return since % 24
+        case "weekday":
+            return (since + 3) % 7 + 1  # 1970 began on a Thursday
+        case "month":
+            return since % 12 + 1
+        case _:
+            return since + 1970
 
 
 class _InTime(OrderedAttribute):
@@ -74,6 +101,16 @@ class _InTime(OrderedAttribute):
     @abstractmethod
     def label(self, tick: int) -> str:
         """Return the text of a period."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """What a predicate may ask of a value, beside which one it is: its year, month, weekday or hour."""
+
+    @property
+    @abstractmethod
+    def starts(self) -> npt.NDArray[np.datetime64]:
+        """When each period starts."""
 
     @abstractmethod
     def meant(self, value: Value) -> str:
@@ -105,6 +142,18 @@ class _InTime(OrderedAttribute):
 
     def _like(self, start: str) -> str:
         return f"{start} {self.start!r}."
+
+    def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
+        if not part or symbol == "has":
+            return super().atom(name, part, symbol, operand)
+        if part not in self.parts:
+            fix = f"Ask for {' or '.join(f'{name}.{one}' for one in self.parts)}." if self.parts else "Name a value."
+            raise PolicyError(f"must be a part that a {self.period} has", given=part, fix=fix)
+        (axis,) = self.axes(name)
+        low, high = _PARTS[part]
+        held = Integers(low, high).picked(symbol, operand).marks(_numbers(self.starts, part) - low)
+        ends = np.flatnonzero(np.diff(held.astype(np.int8), prepend=0, append=0)).tolist()
+        return axis, Intervals.of((first, after - 1) for first, after in zip(ends[::2], ends[1::2], strict=True))
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
@@ -210,6 +259,21 @@ class Dates(_InTime):
 
     def label(self, tick: int) -> str:
         return _label(tick, self.by)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return _PARTS_OF[self.by]
+
+    @property
+    def starts(self) -> npt.NDArray[np.datetime64]:
+        ticks = np.arange(self.ticks[0], self.ticks[1] + 1)
+        match self.by:
+            case "day" | "week":
+                days = ticks if self.by == "day" else 7 * ticks + 1
+                return (days - datetime.date(1970, 1, 1).toordinal()).astype("datetime64[D]")
+            case _:
+                many = {"month": 1, "quarter": 3, "year": 12}[self.by]
+                return (ticks * many - 1970 * 12).astype("datetime64[M]")
 
     def meant(self, value: Value) -> str:
         return _no_such(value, self.by)
@@ -434,6 +498,14 @@ class Times(_InTime):
         if self._by_day:
             return moment.date().isoformat()
         return moment.isoformat(timespec="seconds" if self.first % 60 or self.seconds % 60 else "minutes")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return ("hour", "weekday", "month", "year")
+
+    @property
+    def starts(self) -> npt.NDArray[np.datetime64]:
+        return (self.first + self.seconds * np.arange(self.size)).astype("datetime64[s]")
 
     def meant(self, value: Value) -> str:
         second = self._second(value)
