@@ -33,6 +33,7 @@ from tacit_reproductions.document_001.claims import (
     three_copies,
     value_leak,
 )
+from tacit_reproductions.document_001.months import month_claim
 from tacit_reproductions.document_001.occupancy import Occupancy, days_of, made_up_occupancy, read_occupancy
 from tacit_reproductions.document_001.theorems import Drawn, lines, settings
 
@@ -168,3 +169,10 @@ def test_decisions_without_sensitive_days_are_those_of_the_released_days():
     assert np.nanmean(space.shown - space.true) >= 0
     # filled by what is expected in a gap, the mean over all rooms and days is right
     assert abs(np.nanmean(lighting.filled - lighting.true)) < 1
+
+
+def test_other_days_tell_about_a_hidden_day(stream):
+    claim = month_claim(days_of(made_up_occupancy()), 12, 1.0, "made up")
+    assert claim.ours.startswith("36 hidden days")
+    ((_, habits),) = (one.found for one in claim.checks)
+    assert habits > 0  # rooms have habits

@@ -36,6 +36,7 @@ from tacit.drawing import Held
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
 
+MOST_LISTED: Final = 30  # names in words
 SMALL: Final = 2**13  # cells of a joint that is remembered
 MOST_REMEMBERED: Final = 500  # some ten megabytes
 UNPROTECTED: Final = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
@@ -306,18 +307,18 @@ class Dependence(Held):
     def __repr__(self) -> str:
         held = "a network" if self.is_network else f"{self.factors[0].cells:,} possible cells"
         mark = ", unprotected" if self.unprotected else ""
-        return f"Dependence({', '.join(self.names)}: {held}{mark})"
+        return f"Dependence({_few(self.names)}: {held}{mark})"
 
     def __str__(self) -> str:
         each = [f"{name} ({len(values)} values)" for name, values in self.values.items()]
-        lines = [f"Dependence between {', '.join(each)}."]
+        lines = [f"Dependence between {_few(each)}."]
         if self.parents is not None:
             arrows = [
                 f"{name} given {', '.join(self.names[parent] for parent in above)}"
                 for name, above in zip(self.names, self.parents, strict=True)
                 if above
             ]
-            lines.append(f"A network: {'; '.join(arrows) if arrows else 'no attribute depends on another'}.")
+            lines.append(f"A network: {_few(arrows, '; ') if arrows else 'no attribute depends on another'}.")
         else:
             lines.append(f"A table of {self.factors[0].cells:,} possible cells.")
         if self.unprotected:
@@ -351,6 +352,11 @@ class Dependence(Held):
             [self.domains[place][code] for code in row.tolist()] for place, row in zip(keep, found.codes, strict=True)
         ]
         return dict(zip(zip(*columns, strict=True), np.exp(found.logs).tolist(), strict=True))
+
+
+def _few(words: Sequence[str], between: str = ", ") -> str:
+    rest = f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else ""
+    return between.join(words[:MOST_LISTED]) + rest
 
 
 def _of_cells(names: tuple[str, ...], given: Given, chances: Floats, *, unprotected: bool) -> Dependence:

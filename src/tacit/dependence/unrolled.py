@@ -12,6 +12,7 @@ household, has one table for all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, Final
 
 from tacit.dependence.given import as_mapping, checked_names, listed, parents_of
@@ -79,7 +80,7 @@ def _labels(given: Any, key: str, example: Any) -> list[str] | None:
     if given is None:
         return None
     fix = f"Say {key}={example}."
-    is_number = isinstance(given, int) and not isinstance(given, bool)
+    is_number = isinstance(given, Integral) and not isinstance(given, bool)
     if is_number and given < 1:
         raise PolicyError("must be at least 1", key=key, given=given, fix=fix)
     found = [str(one) for one in (range(1, min(given, MOST_STEPS) + 2) if is_number else listed(given) or ())]

@@ -8,5 +8,6 @@ In reading order:
     claims        what it claims, and where that ends
     occupancy     rooms over days, and what a day comes to
     building      the building of its examples: attributes, decisions, the trade-off
+    months        what a month of arrivals tells about a hidden day
     charts        the figures, drawn
 """

@@ -26,6 +26,7 @@ from tacit_reproductions.document_001.claims import (
     text_claims,
     theorem_claims,
 )
+from tacit_reproductions.document_001.months import month_claim
 from tacit_reproductions.document_001.occupancy import (
     Days,
     Occupancy,
@@ -68,6 +69,7 @@ def _recomputed(run: Run) -> Part:
         points = trade_off(dependence, effort.limits)
     with run.shown("decisions", parts):
         decided = decision_claims(days, len(rooms.rooms), EPSILON, rooms.name)
+        decided.append(month_claim(days, len(rooms.rooms), EPSILON, rooms.name))
     claims = [
         _pattern_claim(rooms, days),
         *theorem_claims(found, grid),
