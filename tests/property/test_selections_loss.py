@@ -16,9 +16,11 @@ from tacit.noise.cube import Cube
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
+from tacit.plan.plans import thresholds, top_k
 from tacit.plan.plans.selection_plan import measured_log_probability
 from tacit.plan.plans.thresholds import AbovePlan, BelowPlan
 from tacit.plan.plans.top_k import BarOutput, BarPlan, TopKPlan
+from tacit.plan.sensitivity.steps import largest_step
 
 HIGHEST = 2  # counts go from 0 to this, plus what the moving person adds
 BARS = range(-1, HIGHEST + 5)
@@ -312,6 +314,58 @@ def test_verdicts_of_above_add_up_to_one(many, ways, at_most, threshold, values)
     for counts in product(range(3), repeat=many):
         chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, many)]
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
+
+
+# three predicates, of which an edge moves one, two or all: the way in which they move
+LISTS = {
+    "falling": (["v >= 1", "v >= 2", "v >= 3"], tc.secrets.pairs([(3, 0), (2, 0), (1, 0)])),
+    "rising": (["v <= 0", "v <= 1", "v <= 2"], tc.secrets.pairs([(3, 0)])),
+    "two fall and one rises": (["v >= 2", "v >= 3", "v == 0"], tc.secrets.pairs([(3, 0)])),
+    "both": (["v >= 1", "v >= 2", "v != 1"], tc.secrets.everything()),
+}
+ASKED = {
+    "top 1": lambda listed: tc.top_k(listed, 1),
+    "top 2": lambda listed: tc.top_k(listed, 2),
+    "above, one": lambda listed: tc.above(listed, [1, 2, 1], at_most=1),
+    "above, two": lambda listed: tc.above(listed, [1, 2, 1], at_most=2),
+    "below, two": lambda listed: tc.below(listed, 2, at_most=2),
+}
+
+
+def among(ways, ask):
+    listed, secrets = LISTS[ways]
+    return ASKED[ask](listed), tc.Policy(tc.Domain({"v": tc.Integers(0, 3)}), secrets)
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize(("ways", "ask"), list(product(LISTS, ASKED)))
+def test_choosing_among_predicates_costs_epsilon_and_no_more(ways, ask):
+    plan = choose(*among(ways, ask), EPSILON)
+    assert plan.step.monotone == (ways if ways in ("falling", "rising") else None)
+    worst = loss(plan)
+    assert worst <= EPSILON + 1e-9
+    if plan.step.monotone == "falling":
+        assert worst == pytest.approx(EPSILON, abs=1e-9)
+
+
+@pytest.mark.parametrize(("ways", "ask"), [("falling", "below, two"), ("rising", "below, two"), ("both", "top 2")])
+def test_the_step_of_one_predicate_is_not_that_of_the_list(ways, ask, monkeypatch):
+    query, policy = among(ways, ask)
+    steps = [largest_step(tc.count(one), policy) for one in LISTS[ways][0]]
+    one = max(steps, key=lambda step: step.l1)
+    monkeypatch.setattr(thresholds, "largest_step", lambda *_: one)
+    monkeypatch.setattr(top_k, "largest_step", lambda *_: one)
+    assert loss(choose(query, policy, EPSILON)) > EPSILON + 0.1
+
+
+@pytest.mark.parametrize("ask", ["top 1", "top 2", "above, two", "below, two"])
+def test_the_direction_of_one_predicate_is_not_that_of_the_list(ask):
+    """Where two fall and one rises, one-sided noise on all of them shows who is where."""
+    falling, policy = among("falling", ask)[1], among("two fall and one rises", ask)[1]
+    query = ASKED[ask](LISTS["falling"][0])
+    wrong = choose(query, falling, EPSILON)
+    right = ASKED[ask](LISTS["two fall and one rises"][0])
+    assert loss(replace(wrong, query=right, policy=policy)) > EPSILON + 0.1
 
 
 EACH = every_two_together(((1, 2), (2, 1), (3, 1), (1, 3, 2), (2, 1, 3)), POLICIES, (1, 2), (True, False))

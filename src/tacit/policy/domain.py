@@ -8,10 +8,11 @@ for each item, made only when it is needed, so that a domain with a million item
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from tacit.drawing import Held
 from tacit.errors import PolicyError
@@ -19,6 +20,8 @@ from tacit.policy.attributes import KINDS, Attribute
 from tacit.policy.attributes.attribute import Axis, Value, alike
 from tacit.policy.genuine import as_plain
 
+Made = TypeVar("Made")
+MOST_REMEMBERED: Final = 20_000  # compiled comparisons of a domain
 Record: TypeAlias = tuple[Value, ...]
 
 
@@ -70,6 +73,19 @@ class Domain(Held, Mapping[str, Attribute]):
 
     def __len__(self) -> int:
         return len(self.attributes)
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what is made of this domain for a key: lists of predicates ask for the same again and again."""
+        found: Made | None = self._made.get(key)
+        if found is None:
+            found = make()
+            if len(self._made) < MOST_REMEMBERED:
+                self._made[key] = found
+        return found
 
     @property
     def size(self) -> int:

@@ -112,8 +112,12 @@ class Compare(Where):
 
     def compile(self, domain: Domain) -> Test:
         attribute = domain.attribute(self.column, key="where")
+        # equal operands of other types need not mean the same
+        key = (self.column, self.part, self.symbol, type(self.operand), repr(self.operand))
         try:
-            return Test.atom(*attribute.atom(self.column, self.part, self.symbol, self.operand))
+            return domain.once(
+                key, lambda: Test.atom(*attribute.atom(self.column, self.part, self.symbol, self.operand))
+            )
         except PolicyError as refusal:
             raise refusal.located(key=f"where: {self}") from None
 

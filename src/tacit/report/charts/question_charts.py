@@ -256,6 +256,11 @@ def _(query: Marginals, domain: Domain, at: int) -> str:
     return "everyone"
 
 
+@say_place.register
+def _(query: ListedCounts, domain: Domain, at: int) -> str:
+    return printable(query.predicates[at][0])
+
+
 @say_place.register(Total)
 @say_place.register(Moment)
 def _(query: Total | Moment, domain: Domain, at: int) -> str:

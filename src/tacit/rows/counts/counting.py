@@ -14,6 +14,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -128,7 +129,7 @@ class CompiledTally:
     each: PersonGrid | None = None
     read: str | None = None
 
-    @property
+    @cached_property
     def attributes(self) -> frozenset[str]:
         """The attributes and sets of items that are looked at, those of the predicate included."""
         asked = () if self.where is None else (axis.attribute for axis, _ in self.where.atoms)
@@ -186,32 +187,68 @@ class CountedTallies:
 
     def tallies(self, found: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
         """Return each tally: counts in the order of its names, or sums of positions with their counts."""
+        margins: dict[tuple[int, frozenset[str]], _Margin] = {}
+
+        def margin(at: int, wanted: frozenset[str]) -> _Margin:
+            if (at, wanted) not in margins:  # one for all predicates about the same
+                names = tuple(name for name in self.needs[at].names if name in wanted)
+                margins[at, wanted] = _Margin(_ordered(found[at], self.needs[at].names, names), names, self._domain)
+            return margins[at, wanted]
+
         return [
-            self._of_joint(one, found[at], self.needs[at].names) if joint else found[at]
+            self._of_joint(one, margin(at, one.attributes)) if joint else found[at]
             for one, (joint, at) in zip(self._asked, self._from, strict=True)
         ]
 
-    def _of_joint(self, one: CompiledTally, table: Ints, names: tuple[str, ...]) -> npt.NDArray[Any]:
-        if one.where is not None:
-            table = np.where(self._picked(one.where, names), table, 0)
+    def _of_joint(self, one: CompiledTally, margin: _Margin) -> npt.NDArray[Any]:
+        if one.added is None and not one.names and one.where is not None:
+            return margin.total(one.where)
+        table = margin.table if one.where is None else np.where(margin.picked(one.where), margin.table, 0)
         if one.added is None:
-            return _ordered(table, names, one.names)
+            return _ordered(table, margin.names, one.names)
         *_, size = sizes = [self._domain[name].size for name in (*one.names, one.added)]
-        by_value = _ordered(table, names, (*one.names, one.added)).reshape(-1, size)
+        by_value = _ordered(table, margin.names, (*one.names, one.added)).reshape(-1, size)
         sums = np.zeros((len(by_value), 2), dtype=object)
         sums[:, 0] = _dot(by_value, np.arange(size, dtype=np.int64))
         sums[:, 1] = by_value.sum(axis=1)
         return sums.reshape(*sizes[:-1], 2)
 
-    def _picked(self, where: Test, names: tuple[str, ...]) -> Bools:
-        """Say which cells of a joint table a predicate picks."""
 
-        def codes(name: str) -> Ints:
-            shape = [1] * len(names)
-            shape[names.index(name)] = -1
-            return np.arange(self._domain[name].size, dtype=np.int64).reshape(shape)
+class _Margin:
+    """A joint table, summed over all but some attributes, and predicates about these.
 
-        return holds_at(where, self._domain, codes)
+    Which cells a predicate picks are the bits of one long number, so that predicates are put together fast.
+    """
+
+    def __init__(self, table: Ints, names: tuple[str, ...], domain: Domain) -> None:
+        self.table, self.names, self._domain = table, names, domain
+        self._bytes = -(-table.size // 8)
+        self._every = (1 << (8 * self._bytes)) - 1
+        self._bits: dict[tuple[Axis, Intervals], int] = {}
+
+    def picked(self, where: Test) -> Bools:
+        """Say which cells a predicate picks."""
+        return self._marks(where).reshape(self.table.shape)
+
+    def total(self, where: Test) -> Ints:
+        """Return how many people a predicate picks."""
+        return np.asarray(self.table.reshape(-1)[self._marks(where)].sum(dtype=np.int64))
+
+    def _marks(self, where: Test) -> Bools:
+        found: int = where.holds(self._bits_of, lambda bits: self._every ^ bits)
+        marks = np.unpackbits(np.frombuffer(found.to_bytes(self._bytes, "big"), np.uint8), count=self.table.size)
+        return marks.view(np.bool_)
+
+    def _bits_of(self, axis: Axis, wanted: Intervals) -> int:
+        if (axis, wanted) not in self._bits:
+            marks = np.broadcast_to(holds_at(Test.atom(axis, wanted), self._domain, self._codes), self.table.shape)
+            self._bits[axis, wanted] = int.from_bytes(np.packbits(marks).tobytes(), "big")
+        return self._bits[axis, wanted]
+
+    def _codes(self, name: str) -> Ints:
+        shape = [1] * len(self.names)
+        shape[self.names.index(name)] = -1
+        return np.arange(self._domain[name].size, dtype=np.int64).reshape(shape)
 
 
 def on_axis(axis: Axis, domain: Domain, positions: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -22,6 +22,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.person_numbers import PersonGrid
+from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
 from tacit.rows.counts.counting import HALF, CompiledTally, items_of
 from tacit.rows.counts.item_counts import Counts
@@ -41,13 +42,17 @@ class EngineTables:
         """Return what was counted for each need."""
         found: dict[int, npt.NDArray[Any]] = {}
         for rows in (False, True):
-            piles = [at for at, need in enumerate(needs) if need.rows == rows and self._can_pile(need, len(needs))]
-            if len(piles) > 1:
-                found.update(zip(piles, self._piled([needs[at] for at in piles]), strict=True))
+            plain = [at for at, need in enumerate(needs) if need.added is None and need.each is None]
+            ours = [at for at in plain if needs[at].rows == rows]
+            flags = [at for at in ours if not needs[at].names and needs[at].is_about_cells]
+            piles = [at for at in ours if at not in flags and self._can_pile(needs[at], len(needs))]
+            for together, count in ((flags, self._flagged), (piles, self._piled)):
+                if len(together) > 1:
+                    found.update(zip(together, count([needs[at] for at in together]), strict=True))
         for number, need in enumerate(needs):
             if number not in found:
-                count = self._summed if need.added else self._held_items if need.items else self._grouped
-                found[number] = self._numbers(need, need.each) if need.each is not None else count(need)
+                one = self._summed if need.added else self._held_items if need.items else self._grouped
+                found[number] = self._numbers(need, need.each) if need.each is not None else one(need)
         return [found[number] for number in range(len(needs))]
 
     def rehearse(self) -> None:
@@ -83,7 +88,7 @@ class EngineTables:
 
     def _can_pile(self, need: CompiledTally, needs: int) -> bool:
         """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
-        if need.added is not None or need.each is not None or not need.is_about_cells:
+        if not need.is_about_cells:
             return False
         slots = [slot for name in need.names for slot in self._slots[name]]
         asked, _ = asked_in(need.where)
@@ -135,14 +140,34 @@ class EngineTables:
         for slot in (slot for name in need.names for slot in self._slots[name]):
             cell = cell * slot.size + nw.col(slot.name)
         cell = cell * needs
-        if need.where is None:
-            return cell
+        return cell if need.where is None else nw.when(self._holds(need.where)).then(cell)
+
+    def _holds(self, where: Test) -> Expr:
+        """Say of the slots of a line whether a predicate about cells holds."""
 
         def atom(axis: str, positions: Intervals) -> Expr:
             name, part = self._opened.axes[axis]
             return self._slots[name][part == "column"].lies_in(positions)
 
-        return nw.when(holds(need.where, atom)).then(cell)
+        return holds(where, atom)
+
+    def _flagged(self, needs: Sequence[CompiledTally]) -> list[Counts]:
+        """Let the engine count in one go whom each of several predicates picks: a person once for each."""
+        names = frozenset().union(*(need.attributes for need in needs))
+        marks = [f"t{number}" for number in range(len(needs))]
+        owner = list(self._lines.owner) if self._opened.per_person > 1 and not needs[0].rows else []
+
+        def flagged() -> Any:
+            one = nw.lit(1, nw.Int64)
+            flags = [one if need.where is None else nw.when(self._holds(need.where)).then(one) for need in needs]
+            frame = self._lines.slots(names)
+            frame = frame.select(*owner, *(flag.alias(mark) for flag, mark in zip(flags, marks, strict=True)))
+            if owner:
+                frame = frame.group_by(*owner).agg(*(nw.col(mark).max() for mark in marks))
+            return frame.select(*(nw.col(mark).sum().cast(nw.Int64) for mark in marks))
+
+        table = self._opened.read(flagged)
+        return closed(lambda: [whole(table.column(mark)).reshape(()) for mark in marks], InternalError("counting rows"))
 
     # ------------------------------------------------------------------ items and sums
 
