@@ -138,7 +138,7 @@ class SelectionOfSome(Selection):
 def _one_of(among: Any, predicates: Any, keyword: str) -> Any:
     """Return what is chosen among, which a job file writes below one of two keys; or refuse."""
     if (among is None) == (predicates is None):
-        rule = "must say what to choose among: one attribute, or predicates"
+        rule = "must name one attribute or list predicates, and not both"
         raise PlanError(
             rule, key=keyword, fix=f"For instance {keyword}('clicked', ..), or {keyword}(['age < 18'], ..)."
         )
