@@ -11,6 +11,7 @@ import pytest
 import tacit as tc
 from tacit.audit.exact_audit import plan_loss
 from tacit.plan.choose import choose
+from tacit.policy import person_numbers
 from tacit.policy.domain import every_record, positions
 from tacit.policy.person_numbers import NumberPolicy, PersonNumber
 from tacit.policy.policy import ABSENT
@@ -123,3 +124,14 @@ def test_a_release_of_numbers_shows_what_was_paid_and_no_more(query, family):
     if family == "taking part" and query.keyword != "variance":  # whose bounds need not be attained
         wrong = replace(query, each=None).plan(tc.Policy(plan.policy.domain, tc.secrets.taking_part()), Fraction(1))
         assert plan_loss(replace(wrong, policy=plan.policy)).forward.low > 1.2
+
+
+def test_an_audit_of_whole_releases_finds_a_policy_of_numbers_that_forgets_how_many_rows_move(monkeypatch):
+    policy = tc.Policy(DOMAIN, POLICIES["within"], person="id", per_person=ROWS)
+    query, options = tc.total("cost", each="sum"), {"samples": 1000, "seconds": 60}
+    assert tc.audit.release(policy, query, 1, **options).verdict == "NONE_FOUND"
+    far = person_numbers._reach
+    monkeypatch.setattr(person_numbers, "_reach", lambda number, rows: far(number, rows) / ROWS)
+    found = tc.audit.release(policy, query, 1, **options)
+    assert found.verdict == "LEAK_FOUND"
+    assert "3 rows of one person move" in str(found)

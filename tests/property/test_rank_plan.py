@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,7 @@ from parameters import replaying
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.rank_plan import FINER, RankPlan, rank_step, scores_of
-from tacit.plan.plans.selection_plan import selecting_noise
+from tacit.plan.plans.rank_plan import FINER, RankPlan, choosing_noises, most_moved, rank_step
 from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
@@ -33,20 +32,20 @@ SECRETS = {
     "values": tc.secrets.values({"v": [3]}),
     "records": tc.secrets.records("v == 0"),
 }
-QUESTIONS = [tc.median("v"), tc.quantiles("v", ["1/3"]), tc.median("v", where="g")]
+QUESTIONS = [tc.median("v"), tc.quantiles("v", ["1/3"]), tc.median("v", where="g"), tc.quantiles("v", ["1/4", "1/2"])]
 stream = replaying(b"quantiles that are chosen by rank"[:32])
 
 
 def plan_of(query, policy, epsilon=1):
     """The plan by rank, also where running counts are better."""
     step, epsilon = rank_step(query, policy), Fraction(epsilon)
-    return RankPlan(query, policy, epsilon, step, "", selecting_noise(step, 1, epsilon)) if step.l1 else None
+    return RankPlan(query, policy, epsilon, step, "", choosing_noises(query, policy, epsilon)) if step.l1 else None
 
 
-def rank_off(query, cells, value):
+def rank_off(query, cells, value, at=0):
     """The definition, word for word."""
-    upto, people = np.cumsum(cells), sum(cells)
-    wanted = query.shares[0] * people
+    upto, people = np.cumsum(cells), int(sum(cells))
+    wanted = query.shares[at] * people
     return max(0, wanted - int(upto[value]), int(upto[value] - cells[value]) - wanted)
 
 
@@ -66,18 +65,18 @@ def neighbours(query, policy, people) -> Iterator[tuple[tuple[int, ...], tuple[i
 
 
 @cache
-def law_of(choosing, share, cells):
+def law_of(choosing, shares, cells):
     """The exact law of what is released."""
-    plan = plan_of(tc.quantiles("v", [share]), tc.Policy(DOMAIN, tc.secrets.everything()))
+    plan = plan_of(tc.quantiles("v", list(shares)), tc.Policy(DOMAIN, tc.secrets.everything()))
     plan = replace(plan, choosing=choosing)
-    chances = np.array([plan.log_probability(cells, value) for value in range(4)])
+    chances = np.array([plan.log_probability(cells, values) for values in product(range(4), repeat=len(shares))])
     assert np.exp(chances).sum() == pytest.approx(1)
     return chances
 
 
 def worst_loss(plan, people=(0, 1, 4)):
     pairs = {pair for many in people for pair in neighbours(plan.query, plan.policy, many)}
-    laws = ([law_of(plan.choosing, plan.query.shares[0], cells) for cells in pair] for pair in pairs)
+    laws = ([law_of(plan.choosing, plan.query.shares, cells) for cells in pair] for pair in pairs)
     return max(float((hidden - cover).max()) for hidden, cover in laws)
 
 
@@ -88,7 +87,7 @@ def test_no_value_tells_more_than_epsilon(secrets, query):
         plan = plan_of(query, tc.Policy(DOMAIN, SECRETS[secrets], presence=presence), 2)
         loss = worst_loss(plan)
         assert loss <= 2 + 1e-9
-        wrong = replace(plan, choosing=TwoScale(plan.choosing.right / 2, Fraction(0)))
+        wrong = replace(plan, choosing=tuple(TwoScale(law.right / 2, Fraction(0)) for law in plan.choosing))
         assert worst_loss(wrong) > loss * 1.3
         if secrets in ("taking part", "everything") and query == QUESTIONS[0]:
             assert worst_loss(wrong) > 2.2  # half of the range is noticed
@@ -102,7 +101,7 @@ def test_scores_move_by_no_more_than_the_step(query):
                 policy = tc.Policy(DOMAIN, secrets, presence=presence)
             except tc.PolicyError:
                 continue
-            step, scores = rank_step(query, policy), scores_of(query)
+            step, scores = rank_step(query, policy), most_moved(query)
             for people in (0, 2, 4):
                 for hidden, cover in neighbours(query, policy, people):
                     before, after = (scores.of(np.array(cells)) for cells in (hidden, cover))
@@ -117,12 +116,14 @@ def test_what_is_drawn_has_the_law_that_is_stated_and_ranks_are_off_by_no_more_t
     for query in QUESTIONS[:2]:
         plan = plan_of(query, tc.Policy(DOMAIN, SECRETS["taking part"]), Fraction(1, 3))
         for cells in ((3, 1, 0, 4), (0, 0, 7, 1), (9, 2, 2, 2), (40, 0, 0, 40)):
-            chances = np.exp([plan.log_probability(cells, value) for value in range(4)])
-            drawn = np.bincount([plan.draw(np.array(cells)) for _ in range(2000)], minlength=4)
+            chances = np.exp([plan.log_probability(cells, [value]) for value in range(4)])
+            drawn = np.bincount([plan.draw(np.array(cells))[0] for _ in range(2000)], minlength=4)
             assert chisquare(drawn, chances * 2000).pvalue > 1e-6
             off = [float(rank_off(query, cells, value)) for value in range(4)]
             for level in (0.5, 0.8, 0.95, 0.99):
-                beyond = sum(chance for chance, far in zip(chances, off, strict=True) if far > plan.rank_bound(level))
+                beyond = sum(
+                    chance for chance, far in zip(chances, off, strict=True) if far > plan.rank_bounds(level)[0]
+                )
                 assert beyond <= 1 - level
 
 
@@ -137,8 +138,23 @@ def test_it_is_never_worse_than_the_exponential_mechanism():
             cells = spread.multinomial(people, spread.dirichlet(np.full(8, 0.5)))
             off = np.array([float(rank_off(plan.query, cells, value)) for value in range(8)])
             weights = np.exp(-float(epsilon) * off)
-            chances = np.exp([plan.log_probability(cells.tolist(), value) for value in range(8)])
+            chances = np.exp([plan.log_probability(cells.tolist(), [value]) for value in range(8)])
             assert chances @ off <= (weights @ off) / weights.sum() + 1e-9
+
+
+def test_few_quantiles_are_nearer_than_running_counts_tell_on_a_long_line():
+    query, cells = tc.quantiles("v", [0.25, 0.5, 0.75]), np.full(300, 20)
+    policy = tc.Policy(tc.Domain({"v": tc.Integers(0, 299)}), tc.secrets.taking_part())
+    plan = choose(query, policy, Fraction(1, 10))
+    assert isinstance(plan, RankPlan)
+    session = tc.Session(policy, pd.DataFrame({"v": np.repeat(np.arange(300), 20)}), budget=2)
+    chosen, read = [], []
+    for _ in range(20):
+        counts = session.release(tc.cumulative("v"), Fraction(1, 10)).values
+        first = [int(np.argmax(counts >= float(share) * counts[-1])) for share in query.shares]
+        for values, off in ((plan.draw(cells), chosen), (first, read)):
+            off += [float(rank_off(query, cells, value, at)) for at, value in enumerate(values)]
+    assert np.mean(chosen) < np.mean(read) * 0.9
 
 
 def test_the_expected_error_is_what_is_found_for_people_who_are_spread_evenly():
@@ -148,7 +164,7 @@ def test_the_expected_error_is_what_is_found_for_people_who_are_spread_evenly():
             plan = choose(query, tc.Policy(domain, tc.secrets.taking_part()), epsilon)
             for each, stated in ((4, plan), (16, plan.stated_for(16 * 250))):
                 wanted = np.quantile(np.arange(each * 250) // each, float(query.shares[0]), method="inverted_cdf")
-                drawn = np.array([plan.draw(np.full(250, each)) for _ in range(800)])
+                drawn = np.array([plan.draw(np.full(250, each))[0] for _ in range(800)])
                 assert math.sqrt(np.mean((drawn - wanted) ** 2)) == pytest.approx(stated.rmse, rel=0.15)
 
 
@@ -162,7 +178,9 @@ def test_the_better_way_is_taken_from_public_numbers_alone():
         assert way(tc.secrets.taking_part(), epsilon) is RankPlan
         assert way(tc.secrets.everything(), epsilon) is RankPlan
         assert way(tc.secrets.within(1, "age"), epsilon) is DerivedPlan  # few running counts move
-        assert way(tc.secrets.taking_part(), epsilon, [0.25, 0.5, 0.75]) is DerivedPlan
+        assert way(tc.secrets.taking_part(), epsilon, [0.25, 0.5, 0.75]) is RankPlan
+        assert way(tc.secrets.everything(), epsilon, [0.25, 0.5, 0.75]) is DerivedPlan
+        assert way(tc.secrets.taking_part(), epsilon, [0.1, 0.3, 0.5, 0.7, 0.9]) is DerivedPlan
     size = [tc.known.size(48_842)]
     assert way(tc.secrets.everything(), Fraction(1, 100), known=size) is RankPlan
     assert way(tc.secrets.everything(), 1, known=size) is DerivedPlan  # finds the same value, with an interval
@@ -193,13 +211,13 @@ def test_two_rows_of_a_person_that_move_cost_epsilon_together(secrets):
     query = tc.median("v", of="rows")
     step, one = rank_step(query, two), rank_step(query, two.of_one_row)
     assert (step.up, step.down) == (2 * one.up, 2 * one.down)
-    law = selecting_noise(step, 1, Fraction(1))
+    law = choosing_noises(query, two, Fraction(1))
     rows = {pair for many in (0, 2, 4) for pair in neighbours(query, two.of_one_row, many)}
     after = {}
     for hidden, cover in rows:
         after.setdefault(hidden, set()).add(cover)
     losses = [
-        float((law_of(law, query.shares[0], hidden) - law_of(law, query.shares[0], cover)).max())
+        float((law_of(law, query.shares, hidden) - law_of(law, query.shares, cover)).max())
         for hidden, between in after.items()
         for cover in {cover for one_moved in between for cover in after.get(one_moved, ())}
     ]

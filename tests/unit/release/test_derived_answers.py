@@ -175,11 +175,11 @@ def test_expected_errors_say_for_whom_and_are_never_larger_than_the_range():
     groups, alone = tc.mean("cost", by="ward"), tc.quantiles("cost", [0.1, 0.9])
     for query, whom in ((groups, "1,000 people in each group"), (alone, "1,000 people")):
         explained = tc.explain(query, SECRET, 0.1)
-        (line,) = explained.plan.predictions()
+        *_, line = explained.plan.predictions()
         assert f"for {whom}" in line
         assert "declare `known: [{size: N}]`" in line
         assert f"are for {whom}" in str(plan_table([explained]).caption)
-        assert tc.explain(query, SECRET, 0.00001).plan.rmse == 1000
+        assert 400 < tc.explain(query, SECRET, 0.00001).plan.rmse <= 1000
     known = tc.Policy(DOMAIN, tc.secrets.attributes("cost"), known=[tc.known.size(90_000)])
     plan = tc.explain(groups, known, 0.1).plan
     assert plan.people == 30_000
@@ -191,7 +191,7 @@ def test_expected_errors_say_for_whom_and_are_never_larger_than_the_range():
 def test_digits_follow_the_published_intervals():
     policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 110)}), tc.secrets.everything())
     frame = pd.DataFrame({"age": np.tile(np.arange(111), 3000)})
-    for query in (tc.mean("age"), tc.quantiles("age", [0.25, 0.75])):
+    for query in (tc.mean("age"), tc.quantiles("age", [tenth / 10 for tenth in range(1, 10)])):
         record = tc.Session(policy, frame, budget=1).release(query, 0.01)
         lower, upper = record.interval()
         widths = upper - lower
@@ -244,7 +244,8 @@ def test_steps_are_told_in_the_units_of_the_data_or_beside_their_unit():
 
 def test_steps_of_derived_answers_are_told_of_what_is_measured():
     assert "largest step of a sum: up" in str(tc.explain(tc.mean("frost"), SECRET, 1))
-    assert "largest step of a running count: up" in str(tc.explain(tc.quantiles("frost", [0.1, 0.9]), SECRET, 1))
+    near = tc.Policy(DOMAIN, tc.secrets.within(0.5, "frost"))
+    assert "largest step of a running count: up" in str(tc.explain(tc.quantiles("frost", [0.1, 0.9]), near, 1))
 
 
 @pytest.mark.parametrize("query", [tc.total("frost"), tc.mean("cost"), tc.median("cost")], ids=str)

@@ -18,17 +18,17 @@ import numpy as np
 import pandas as pd
 
 from tacit.arrays import Ints
+from tacit.audit.sampled_audits.made_up_numbers import OTHERS, Person, of_numbers
 from tacit.audit.worlds import Neighbours, answers, change_along, contributions, neighbours, records_to_try
 from tacit.errors import PlanError
 from tacit.plan.plans.plan import Plan
 from tacit.policy.attributes import Attribute
+from tacit.policy.person_numbers import NumberPolicy
 from tacit.policy.policy import ABSENT, Policy
 
-Person = tuple[Any, ...]  # the records of the rows that somebody owns
 MOST_EDGES: Final = 400
 MOST_SUBSETS: Final = 200
 MORE_ROWS: Final = 2  # than count
-OTHERS: Final = 3  # who stand somewhere, where it does not matter
 MOST_OTHERS: Final = 300  # who have the same value
 MOST_CELLS: Final = 12  # in which others stand
 MOST_PEOPLE: Final = 200_000
@@ -45,7 +45,7 @@ class MadeUp:
 
 def made_up(plan: Plan) -> list[MadeUp]:
     """Return pairs of neighbouring data sets on which a release should show what it loses."""
-    policy = plan.policy
+    policy = plan.policy.charged
     order, item = policy.order, policy.item
     taken = {column for name in policy.domain for column in policy.domain[name].read_from(name, item)}
     if policy.person in taken:
@@ -55,6 +55,9 @@ def made_up(plan: Plan) -> list[MadeUp]:
             given=policy.person,
             fix="Name another column for the audit.",
         )
+    if isinstance(plan.policy, NumberPolicy):
+        moves = of_numbers(plan, plan.policy)
+        return [MadeUp(words, *(_frame(side, policy, order, item, ()) for side in sides)) for words, *sides in moves]
     found = []
     for words, hidden, cover in _moves(plan, ordered=order is not None and order not in taken):
         others = _others(plan, hidden, cover)

@@ -1,20 +1,22 @@
-"""The plan of one quantile: of all values the one whose rank is nearest is chosen, under noise.
+"""The plan of one quantile or few: of all values the one whose rank is nearest is chosen, under noise.
 
-The q-quantile is the first value up to which q of the people reach. Let F(v) be the people up to v, n all of them. The
-rank of v is off by d(v) = max(0, q n - F(v), F(v-1) - q n), which is zero at the quantile. The value with the largest
-score -d(v) plus noise is released, and nothing else. With q = a/c the scores are whole in parts of 1/c of a person;
-they are counted in still finer parts (`FINER`), so that noisy scores are hardly ever equal.
+Each of several quantiles is chosen by itself, with its share of epsilon. The q-quantile is the first value up to which
+q of the people reach. Let F(v) be the people up to v, n all of them. The rank of v is off by d(v) = max(0, q n - F(v),
+F(v-1) - q n), which is zero at the quantile. The value with the largest score -d(v) plus noise is released, and nothing
+else. With q = a/c, where c is the same for all shares, the scores are whole in parts of 1/c of a person; they are
+counted in still finer parts (`FINER`), so that noisy scores are hardly ever equal.
 
-Guarantee   For every secret edge hidden -> cover of the plan's policy, every data set and every value v:
-            Pr[M(hidden) = v] <= exp(epsilon) * Pr[M(cover) = v]. For every data set, d(released value) exceeds
-            `rank_bound(level)` with probability 1 - level at most.
+Guarantee   For every secret edge hidden -> cover of the plan's policy, every data set and every value v (of several
+            quantiles, all values together): Pr[M(hidden) = v] <= exp(epsilon) * Pr[M(cover) = v]. For every data set,
+            d(released value) exceeds its number in `rank_bounds(level)` with probability 1 - level at most.
 Assumes     The plan's step bounds how far scores move along an edge. Denominators c up to `LARGEST_PART` keep scores of
             up to 10^11 people within 62 bits.
 Why         Let D = max(q, 1-q). Somebody who comes or leaves changes q n - F(v) by q or 1-q, whatever v is, and
             F(v-1) - q n likewise: so no score rises or falls by more than D. A move within the people leaves n; upwards
             from x to y, F falls by one between them, so that a score changes by one at most. These bounds hold for any
             data set, so those of several moves add up. The noise of the choice (`plan/plans/selection_plan.py`) hides
-            every step that lets no score rise or fall by more.
+            every step that lets no score rise or fall by more. Several choices have independent noise: of k, each at
+            epsilon/k, the losses add up to epsilon.
             Rank: the value with d = 0 is beaten by one with d >= r only if a geometric exceeds another by as many parts
             as r has, say p. That has probability alpha^p / (1 + alpha), alpha = exp(-1/scale), and there are at most
             V - 1 such values.
@@ -30,6 +32,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
 
 LARGEST_PART: Final = 10**6
 FINER: Final = 16
+FEW: Final = 20  # choices; of more, each has too little of epsilon to be worth a try
 AS_GOOD: Final = 1 / 4  # of a step of the values: an error that hardly ever leads to another value
 
 
@@ -65,40 +69,51 @@ class RankScores:
     name: str
     share: Fraction
     where: Where | None
+    parts: int  # of a person, in which scores are whole
     listed: ClassVar[tuple[Where, ...]] = ()
+
+    @property
+    def wanted(self) -> int:
+        """How many parts of each person the share is."""
+        return int(self.share * self.parts)
+
+    @property
+    def farthest(self) -> int:
+        """By how many parts somebody who comes or leaves may change a score."""
+        return max(self.wanted, self.parts - self.wanted)
 
     def unit(self, domain: Domain) -> Fraction:
         """Return what one unit of a score is worth in people."""
-        return Fraction(1, self.share.denominator * FINER)
+        return Fraction(1, self.parts * FINER)
 
     def response(self, domain: Domain) -> Response:
         """Return how the scores respond to moves."""
-        return RankResponse(self.share, domain[self.name].size, line=domain.axes_of(self.name)[0])
+        return RankResponse(self.parts, self.farthest, domain[self.name].size, line=domain.axes_of(self.name)[0])
 
     def of(self, cells: Ints) -> Ints:
         """Return the scores, from the people at each value."""
         upto = np.cumsum(cells, dtype=np.int64)
-        wanted, part = self.share.numerator * FINER * upto[-1], self.share.denominator * FINER
+        wanted, part = self.wanted * FINER * upto[-1], self.parts * FINER
         off: Ints = np.maximum(wanted - part * upto, part * (upto - cells) - wanted)
         return np.minimum(-off, 0)
 
 
 @dataclass(frozen=True)
 class RankResponse(PlacedResponse):
-    """Scores of so many values."""
+    """Scores of so many values, in parts of a person, of which somebody who comes or leaves changes the most."""
 
-    share: Fraction
+    parts: int
+    farthest: int
     values: int
     staying_may_show_more: ClassVar[bool] = True
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Scores of the values between both ends change by one person, and by nothing where nobody moves."""
         ends = move.relation.differences(move.hidden, move.cover).ends
-        return [self._jump(self.share.denominator * FINER, abs(end) + 1) for end in ends if end]
+        return [self._jump(self.parts * FINER, abs(end) + 1) for end in ends if end]
 
     def counted_at(self, places: Intervals) -> Iterable[Jump]:
-        most = max(self.share.numerator, self.share.denominator - self.share.numerator)
-        return [self._jump(most * FINER, self.values)] if places else []
+        return [self._jump(self.farthest * FINER, self.values)] if places else []
 
     def _jump(self, by: int, many: int) -> Jump:
         return Jump(by * many, by * many, by, by, by * by * many, bound=True)
@@ -106,10 +121,13 @@ class RankResponse(PlacedResponse):
 
 @dataclass(frozen=True)
 class RankPlan(SelectionPlan):
-    """How one quantile will be chosen. `compared` are the errors of the running counts that it is better than."""
+    """How quantiles will be chosen, each with its noise of `choosing`.
+
+    `compared` are the errors of the running counts that it is better than.
+    """
 
     query: Quantiles
-    choosing: TwoScale
+    choosing: tuple[TwoScale, ...]
     known_people: int | None = field(default=None, kw_only=True)
     compared: tuple[tuple[str, float], ...] = field(default=(), compare=False, repr=False, kw_only=True)
 
@@ -120,16 +138,11 @@ class RankPlan(SelectionPlan):
 
     @property
     def watched(self) -> RankScores:
-        return self.scores
-
-    @property
-    def scores(self) -> RankScores:
-        """What is compared."""
-        return scores_of(self.query)
+        return most_moved(self.query)
 
     @property
     def unit(self) -> Fraction:
-        return self.scores.unit(self.policy.domain)
+        return self.watched.unit(self.policy.domain)
 
     @property
     def moved(self) -> tuple[str, str]:
@@ -137,8 +150,8 @@ class RankPlan(SelectionPlan):
 
     @property
     def answers(self) -> int:
-        """One value."""
-        return 1
+        """One value for each share."""
+        return len(self.choosing)
 
     @property
     def values(self) -> int:
@@ -147,12 +160,12 @@ class RankPlan(SelectionPlan):
 
     @property
     def noise(self) -> TwoScale:
-        """The noise of the choice."""
-        return self.choosing
+        """The noise of the choice; of several, the largest."""
+        return max(self.choosing, key=lambda law: law.right)
 
     @property
     def deciding(self) -> TwoScale:
-        return self.choosing
+        return self.noise
 
     @property
     def mechanism(self) -> str:
@@ -167,9 +180,11 @@ class RankPlan(SelectionPlan):
 
     # ---- errors
 
-    def rank_bound(self, level: float = LEVEL) -> float:
-        """Return by how many people the rank of the released value is off at most, with this probability."""
-        scale = float(self.choosing.right)
+    def rank_bounds(self, level: float = LEVEL) -> list[float]:
+        """Return by how many people the rank of each value is off at most, each with this probability."""
+        return [self._rank_bound(float(law.right), level) for law in self.choosing]
+
+    def _rank_bound(self, scale: float, level: float) -> float:
         tied = 1 + math.exp(-1 / scale)
         return max(0.0, scale * math.log((self.values - 1) / tied / (1 - level))) * float(self.unit)
 
@@ -180,13 +195,17 @@ class RankPlan(SelectionPlan):
 
     @cached_property
     def rmse(self) -> float:
-        """The expected error of the value, if people are spread evenly over the range."""
-        share, scale = float(self.query.shares[0]), float(self.choosing.right * self.unit)
-        sides = [part * self.people / scale for part in (share, 1 - share)]
+        """The expected error of a value, if people are spread evenly over the range."""
+        mean = sum(map(self._square, self.query.shares, self.choosing)) / self.answers
+        return math.sqrt(mean) / self.people * self.values * float(step_of_values(self.query, self.policy.domain))
+
+    def _square(self, part: Fraction, law: TwoScale) -> float:
+        """Return the expected square of how far the rank of one value is off."""
+        share, scale = float(part), float(law.right * self.unit)
+        sides = [side * self.people / scale for side in (share, 1 - share)]
         # of a rank off by r, with weight exp(-|r|/scale) as far as there are people on its side
         squares = sum(2 - math.exp(-side) * (side**2 + 2 * side + 2) for side in sides)
-        ranks = scale * math.sqrt(squares / sum(-math.expm1(-side) for side in sides))
-        return ranks / self.people * self.values * float(step_of_values(self.query, self.policy.domain))
+        return scale**2 * squares / sum(-math.expm1(-side) for side in sides)
 
     def half_width(self, level: float = LEVEL) -> None:
         """Say that nothing is known of values: what is known is how far the rank is off."""
@@ -199,37 +218,45 @@ class RankPlan(SelectionPlan):
     def assumption(self) -> str:
         return f"{self.people:,.0f} {self.query.who}"
 
-    def rank_words(self) -> str:
-        """Return in words how far the rank may be off."""
-        share, who = shown(self.query.shares[0]), self.query.who
-        off = math.ceil(self.rank_bound())
-        return (
-            f"of n {who} at most {share} n + {off:,} have less than this value and at least {share} n - {off:,} have "
-            f"at most this value, with probability {LEVEL:.0%}"
-        )
+    def rank_words(self) -> list[str]:
+        """Return in words how far the rank of each value may be off."""
+        who, value = self.query.who, "this value" if self.answers == 1 else "the value for {}"
+        found = []
+        for share, bound in zip(map(shown, self.query.shares), self.rank_bounds(), strict=True):
+            off, this = math.ceil(bound), value.format(share)
+            found.append(
+                f"of n {who} at most {share} n + {off:,} have less than {this} and at least {share} n - {off:,} have "
+                f"at most {this}, with probability {LEVEL:.0%}"
+            )
+        return found
 
     def predictions(self) -> list[str]:
         declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
-        return [self.rank_words(), f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+        return [*self.rank_words(), f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
 
     def predicted(self) -> dict[str, Any]:
-        return {"value_rmse": self.rmse, "people": self.people, "rank_off_by_at_most": self.rank_bound()}
+        return {"value_rmse": self.rmse, "people": self.people, "rank_off_by_at_most": self.rank_bounds()}
 
     def terms(self) -> list[str]:
-        return [*self.query.terms(()), f"the value was chosen by its rank: {self.rank_words()}"]
+        return [*self.query.terms(()), *(f"the value was chosen by its rank: {words}" for words in self.rank_words())]
 
     def noise_document(self) -> dict[str, Any]:
-        return {"choosing": {**self.choosing.document(), **self.unit_document()}}
+        laws = [{**law.document(), **self.unit_document()} for law in self.choosing]
+        return {"choosing": laws[0] if self.answers == 1 else laws}
 
     # ---- what is drawn, and its law
 
-    def draw(self, counts: Ints) -> int:
-        scores = self.scores.of(counts)
-        return int(largest_places(scores + self.choosing.draw_for(scores.shape), 1)[0])
+    def draw(self, counts: Ints) -> list[int]:
+        compared = [scores.of(counts) for scores in scores_of(self.query)]
+        return [
+            int(largest_places(scores + law.draw_for(scores.shape), 1)[0])
+            for scores, law in zip(compared, self.choosing, strict=True)
+        ]
 
-    def log_probability(self, counts: Sequence[int], output: int) -> float:
-        scores = self.scores.of(np.asarray(counts, dtype=np.int64))
-        return log_probability_of_choice(self.choosing, scores, [output])
+    def log_probability(self, counts: Sequence[int], output: Sequence[int]) -> float:
+        cells = np.asarray(counts, dtype=np.int64)
+        choices = zip(scores_of(self.query), self.choosing, output, strict=True)
+        return sum(log_probability_of_choice(law, scores.of(cells), [place]) for scores, law, place in choices)
 
     # ---- for audits
 
@@ -239,11 +266,11 @@ class RankPlan(SelectionPlan):
     def telling_counts(self, far: int) -> list[list[int]]:
         return [[1, 0, 2, far]] * self.values
 
-    def outputs_near(self, counts: Ints, far: int) -> Iterator[int]:
-        yield from range(len(counts))
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[int, ...]]:
+        yield from product(range(len(counts)), repeat=self.answers)
 
-    def row_of(self, output: int, many: int) -> list[int]:
-        return [output]
+    def row_of(self, output: Sequence[int], many: int) -> list[int]:
+        return list(output)
 
 
 def step_of_values(query: Quantiles, domain: Domain) -> Fraction:
@@ -252,37 +279,54 @@ def step_of_values(query: Quantiles, domain: Domain) -> Fraction:
     return Fraction(attribute.spacing * attribute.unit)
 
 
-def scores_of(query: Quantiles) -> RankScores:
-    """Return what is compared to choose a quantile."""
-    return RankScores(query.name, query.shares[0], query.where)
+def scores_of(query: Quantiles) -> tuple[RankScores, ...]:
+    """Return what is compared to choose each quantile."""
+    parts = math.lcm(*(share.denominator for share in query.shares))
+    return tuple(RankScores(query.name, share, query.where, parts) for share in query.shares)
+
+
+def most_moved(query: Quantiles) -> RankScores:
+    """Return the scores that move furthest."""
+    return max(scores_of(query), key=lambda scores: scores.farthest)
 
 
 def rank_step(query: Quantiles, policy: Policy) -> LargestStep:
-    """Return how far the scores move along a secret edge, of all rows of a person."""
-    return of_all_rows(step_of_one_row(scores_of(query), policy), query.counted, policy)
+    """Return how far scores move along a secret edge, of all rows of a person."""
+    return _step(most_moved(query), query, policy)
+
+
+def _step(scores: RankScores, query: Quantiles, policy: Policy) -> LargestStep:
+    return of_all_rows(step_of_one_row(scores, policy), query.counted, policy)
+
+
+def choosing_noises(query: Quantiles, policy: Policy, epsilon: Fraction) -> tuple[TwoScale, ...]:
+    """Return the noise with which each quantile is chosen, each with the same share of epsilon."""
+    each = epsilon / len(query.shares)
+    return tuple(selecting_noise(_step(scores, query, policy), 1, each) for scores in scores_of(query))
 
 
 def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: DerivedPlan) -> RankPlan | None:
-    """Return the plan that chooses a quantile by its rank, or None where running counts are as good.
+    """Return the plan that chooses quantiles by their ranks, or None where running counts are as good.
 
     In ranks, the error of a choice is about sqrt(2) times the scale of its noise. Running counts tell an interval of
     values besides: they are kept where the people are known to be so many that either way finds the same value.
     """
     (running,) = counts.parts
-    if len(query.shares) > 1 or running.is_exact or query.shares[0].denominator > LARGEST_PART:
+    watched = most_moved(query)
+    if len(query.shares) > FEW or running.is_exact or watched.parts > LARGEST_PART:
         return None
     step = rank_step(query, policy)
     if step.l1 == 0:
         return None
-    choosing = selecting_noise(step, 1, epsilon)
+    choosing = choosing_noises(query, policy, epsilon)
     same_value = counts.known_people is not None and counts.rmse < AS_GOOD * step_of_values(query, policy.domain)
-    if (
-        same_value
-        or choosing.left
-        or math.sqrt(2) * choosing.right * scores_of(query).unit(policy.domain) >= running.rmse
-    ):
+    square = sum(float(law.right) ** 2 for law in choosing) / len(choosing)
+    in_ranks = math.sqrt(2 * square) * watched.unit(policy.domain)
+    if same_value or any(law.left for law in choosing) or in_ranks >= running.rmse:
         return None
     why = "the value with the nearest rank is chosen, which costs less than to count the people up to every value"
+    if len(choosing) > 1:
+        why += f"; each of {len(choosing)} choices costs epsilon {shown(epsilon / len(choosing))}"
     return RankPlan(
         query,
         policy,

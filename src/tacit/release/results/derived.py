@@ -78,9 +78,9 @@ def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Calla
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RankRecord(NumbersRecord):
-    """The result of a quantile that was chosen by its rank.
+    """The result of quantiles that were chosen by their ranks.
 
-    What is known is how many people its rank may be off (`plan.rank_bound(level)`), and nothing of other values near
+    What is known is how many people each rank may be off (`plan.rank_bounds(level)`), and nothing of other values near
     this rank: the interval is the whole range, and no column of the frame.
     """
 
@@ -93,14 +93,16 @@ class RankRecord(NumbersRecord):
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         low, high = self.plan.query.range(self.plan.policy.domain)
-        return np.array([low]), np.array([high])
+        return np.full(self.values.shape, low), np.full(self.values.shape, high)
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the value, and by how many people its rank is off at most."""
-        return {"value": self.values, "rank off by at most": np.array([np.ceil(self.plan.rank_bound(level))])}
+        return {"value": self.values, "rank off by at most": np.ceil(self.plan.rank_bounds(level))}
 
     def summary(self) -> str:
-        off = math.ceil(self.plan.rank_bound())
+        if len(self.values) > 1:
+            return super().summary()
+        off = math.ceil(self.plan.rank_bounds()[0])
         value = number_text("value", self.values[0], self.digits_for)
         return f"{value} (95%: its rank is off by at most {off:,} {self.plan.query.who})"
 
@@ -108,8 +110,8 @@ class RankRecord(NumbersRecord):
 @draw_record.register
 def _(plan: RankPlan, truths: Sequence[Ints], rows: Any, coins: Any) -> Callable[[], ReleaseRecord]:
     attribute: Any = plan.policy.domain[plan.query.name]
-    chosen = attribute.number(plan.draw(truths[0])) * attribute.unit
-    return lambda: RankRecord(plan=plan, values=np.array([float(chosen)]))
+    chosen = [float(attribute.number(place) * attribute.unit) for place in plan.draw(truths[0])]
+    return lambda: RankRecord(plan=plan, values=np.array(chosen))
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
