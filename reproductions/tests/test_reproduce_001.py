@@ -1,6 +1,7 @@
 """Document 001 recomputed: theorems to rounding and within intervals of draws, known counterexamples, the building."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -172,7 +173,7 @@ def test_decisions_without_sensitive_days_are_those_of_the_released_days():
 
 
 def test_other_days_tell_about_a_hidden_day(stream):
-    claim = month_claim(days_of(made_up_occupancy()), 12, 1.0, "made up")
-    assert claim.ours.startswith("36 hidden days")
-    ((_, habits),) = (one.found for one in claim.checks)
-    assert habits > 0  # rooms have habits
+    days = days_of(made_up_occupancy(rooms=4))
+    always = replace(days, arrival=np.where(days.room % 2 == 0, 11 * 60, 8 * 60))  # one habit in each room
+    (told,) = month_claim(always, 4, 1.0, "made up").checks
+    assert min(told.found) > 0.6  # of log 2
