@@ -20,7 +20,7 @@ from tacit.plan.question import Labels
 from tacit.policy.policy import Policy
 from tacit.publish.groups import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation, PersonalGroups
 from tacit.publish.methods.method import Method
-from tacit.release.certificate import Certificate, policy_facts
+from tacit.release.certificate import Certificate, against_in_words, policy_facts
 
 TWO_VALUES: Final = (
     "there are two sensitive values: whoever knows that somebody cannot have one of them knows that they have the other"
@@ -108,9 +108,10 @@ class PublishedTable(Held):
         }
         if self.version > 1:
             details |= {"assumes": GIVEN_ONCE} if paid is None else {"earlier": list(paid.receipts[:-1])}
+        against = "" if paid is None else against_in_words(paid.policy)
         return Certificate(
             epsilon=self.epsilon,
-            promise=PROMISE if self.merges.protected else f"{exception}{PROMISE}",
+            promise=f"{'' if self.merges.protected else exception}{PROMISE}{against}",
             subject={
                 **about,
                 "version": self.version,
