@@ -5,6 +5,7 @@ In reading order:
     criterion       when an estimate about a few people is too good
     method          what every way to publish says about itself
     both_tails      how wide masks are for each tail
+    lumps           masks of two values for each tail
     perturbation    uniform perturbation
     sampled         a perturbed sample of each group
     groupwise       a retention for each size of a group

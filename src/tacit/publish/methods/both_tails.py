@@ -3,28 +3,18 @@
 Let x = c + nu be a private count of c people, nu even noise, and a = max(x, 0). What is published is x and its mask.
 
 Guarantee   For every count c >= 1, what is published is above (1 + lam) c with probability delta at least, and below
-            (1 - lam) c with probability delta at least: with a normal mask of deviation kappa a + extra or more
-            (`normal_widths`), and with any mask that is lam a + t or more with probability q at least, and -(lam a + t)
-            or less with probability q at least (`reach_for`).
-Assumes     The noise is even. For `normal_widths` its variance is as given, for `reach_for` its law is that of discrete
-            Laplace noise of this scale, of several values less the mean of all of them, which is what moving counts to
-            a public size leaves. A normal mask differs from the normal law as `publish/methods/masked.py` says.
-Why         Normal masks: with u = nu / c and w = extra / c the chance of too high an estimate given nu is G(u) =
+            (1 - lam) c with probability delta at least, if the mask is normal, of deviation kappa a + extra or more.
+Assumes     The noise is even, and its variance is as given. A normal mask differs from the normal law as
+            `publish/methods/masked.py` says.
+Why         With u = nu / c and w = extra / c the chance of too high an estimate given nu is G(u) =
             Phi(-(lam - u) / (kappa max(1 + u, 0) + w)) or, if the mask is wider, no less than that or than 1/2. For
             any K with G(u) >= G(0) + G'(0) u - K u^2 for all u, E[G] >= G(0) - K Var(nu) / c^2, since nu has mean 0.
             This decides where counts are larger than the noise. And Phi(-v) >= 1/2 - v / sqrt(2 pi), so that E[G] >=
             1/2 - (lam + sqrt(Var(nu)) / (2 c)) / (w sqrt(2 pi)), since E max(-u, 0) = E|u| / 2: this decides where
             they are smaller. Too low an estimate: the same with lam + u. Both are checked for all counts of a cell at
             once, by their worst, and cells become so small that kappa leaves room for them; above the last one K
-            Var(nu) / c^2 is within this room. Reach: t = (1 + lam) j and q = delta / Pr[nu > -j]. Too high: let nu >
-            -j and the mask lam a + t or more. If x >= 0, what is published is (1 + lam) x + t or more, and (1 + lam) nu
-            + t > 0. If x < 0, then c < -nu < j, so that it is x + t > c - j + (1 + lam) j = c + lam j > (1 + lam) c.
-            Too low: let nu <= j and the mask -(lam a + t) or less. If x >= 0, what is published is (1 - lam) x - t or
-            less, below (1 - lam) c since (1 - lam) nu <= (1 - lam) j < t. If x < 0 it is negative. Both have
-            probability q Pr[nu > -j] at least, as nu is even. Of several values nu is known by its characteristic
-            function on a lattice of 1/m; where that is too long, nu is the value's own noise less the mean R of all
-            others: Pr[nu <= -j] <= Pr[own part <= -(j - r)] + Pr[R > r], the latter by Chernoff's bound. No mask can do
-            this for every multiple of what is published: as the multiple goes to 0 no estimate is too high.
+            Var(nu) / c^2 is within this room. No mask can do this for every multiple of what is published: as the
+            multiple goes to 0 no estimate is too high.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Definitions 8 and 9.
 Checked by  tests/unit/publish/test_both_tails.py.
 """
@@ -46,12 +36,6 @@ _CELL: Final = 0.003  # the width of a cell, relative to its counts
 _SLOPE: Final = 1.05  # K is taken larger by this factor, since its points are a grid
 _U: Final = np.concatenate([-np.geomspace(100, 1e-3, 150), np.geomspace(1e-3, 100, 150)])
 _WIDER: Final = 1.3  # than by itself: a mask beside a shared one is no wider
-_LONGEST: Final = 1 << 21  # points of the lattice of the law of noise
-_FAR: Final = 45  # scales of the noise: what is beyond weighs less than 1e-19
-_TYPICAL: Final = (
-    100.0  # the count at which the reach is smallest; a larger j costs small counts, a larger q large ones
-)
-_TRIED: Final = 60
 
 
 @lru_cache(maxsize=64)
@@ -129,52 +113,3 @@ def beside_ratio(lam: Fraction, delta: Fraction) -> float | None:
         if min(high.min(), low.min()) >= float(delta) + _ROOM / 2:
             return float(ratio)
     return None
-
-
-@lru_cache(maxsize=64)
-def reach_for(lam: Fraction, delta: Fraction, scale: Fraction, values: int) -> tuple[float, float]:
-    """Return how far a mask goes beyond lam times its count, in records, and how likely it is on either side.
-
-    There is one if delta is below 1/2.
-
-    >>> t, q = reach_for(Fraction(3, 10), Fraction(3, 10), Fraction(2, 3), 10)
-    >>> 1 < t < 4, 0.3 < q < 0.34
-    (True, True)
-    """
-    j = float(scale) * np.linspace(0.05, 12, _TRIED)
-    q = float(delta) / (1 - noise_beyond(j, scale, values))
-    t = (1 + float(lam)) * j
-    # what a mask of two lumps adds to the error
-    cost = np.where(q < 1 / 2, np.sqrt(q) * (float(lam) * _TYPICAL + t), np.inf)
-    best = int(cost.argmin()) if np.isfinite(cost).any() else _TRIED - 1
-    return float(t[best]), float(q[best])
-
-
-def noise_beyond(j: Floats, scale: Fraction, values: int) -> Floats:
-    """Return Pr[nu >= j] for j > 0, rounded up: exact for two values, by Fourier or Chernoff for more."""
-    r, q = float(scale), np.exp(-1 / float(scale))
-
-    def alone(from_: Floats) -> Floats:  # Pr[N >= from_] of one count's noise
-        least = np.ceil(from_ - 1e-9)
-        return np.asarray(np.where(least > 0, q ** np.maximum(least, 0) / (1 + q), 1.0))
-
-    if values == 2:
-        return alone(j)
-    m = values
-    points = 1 << int(np.ceil(np.log2(2 * _FAR * r * m + 2)))
-    if points <= _LONGEST:
-        turn = 2 * np.pi * np.fft.fftfreq(points)
-
-        def law(times: int) -> Floats:
-            return np.asarray((1 - q) ** 2 / (1 - 2 * q * np.cos(times * turn) + q * q))
-
-        mass = np.maximum(np.real(np.fft.ifft(law(m - 1) * law(1) ** (m - 1))), 0.0)  # of m nu
-        beyond = np.cumsum(mass[: points // 2][::-1])[::-1]
-        first = np.minimum(np.ceil(j * m - 1e-9), points // 2 - 1).astype(np.int64)
-        return np.asarray(beyond[first] + 1e-12)
-    part = 1 - 1 / m
-    tilts = np.geomspace(1e-3, 0.999, 200) * m / r  # the mean of the others, moved by r, is rarer than this
-    logs = (m - 1) * np.log((1 - q) ** 2 / np.maximum((1 - q * np.exp(tilts / m)) * (1 - q * np.exp(-tilts / m)), 0))
-    off = np.linspace(0, 1, 101)[None, 1:-1] * j[:, None]
-    rare = np.exp(np.min(logs[:, None, None] - tilts[:, None, None] * off[None], axis=0))
-    return np.asarray(np.minimum(alone((j[:, None] - off) / part) + rare, 1.0).min(axis=1))

@@ -12,11 +12,11 @@ Guarantee   None for people; these are statements about accuracy, from published
             of single groups (2 or 3 columns, groups of 10 to 40,000, half with a value that outweighs its column), 400
             tables each at the four levels: none is below its level by more than sampling explains.
 Assumes     The table was made by its method. For tables of perturbed records: the normal law.
-Why         Given the true count c and the noise nu, the mask is normal with a width that follows from x = c + nu, so
-            that Pr[Y < y] is a mean over the noise, whose law is known. With two values the width is that of the larger
-            one. With more the reader does not know the layout of the masks, so a count is left out only if it is too
-            unlikely under each that is possible: with the mask of its own count; with one by the public size, if it may
-            be the largest; beside each possible larger one, sharing its mask (both published numbers are off:
+Why         Given the true count c and the noise nu, the mask is normal (or in lumps) with a width that follows from x =
+            c + nu, so that Pr[Y < y] is a mean over the noise, whose law is known. With two values the width is that of
+            the larger one. With more the reader does not know the layout of the masks, so a count is left out only if
+            it is too unlikely under each that is possible: with the mask of its own count; with one by the public size,
+            if it may be the largest; beside each possible larger one, sharing its mask (both published numbers are off:
             chi-square with two degrees) or with a mask by the public size. The ends of the intervals of up to three
             counts are added, each with its part of the error (Bonferroni). More are a sum: its estimated deviation
             moves with it, which counts to the first order. Several columns: a count times the factors of all columns.
@@ -165,6 +165,11 @@ def one_count(method: Masked, shown: Floats, sizes: Ints, at: int, count: Floats
     m = method.channel.values
     y, n, c = shown[:, at, None], sizes[:, None].astype(np.float64), np.asarray(count, np.float64)
     if m == 2:
+        if method.lumps:
+            nu, weight = noise_nodes(method)
+            x = c[..., None] + nu
+            below = method.lumps.below(y[..., None] - x, np.maximum(x, n[..., None] - x))
+            return _two_sided((below * weight).sum(axis=-1))
         return _two_sided(_below(method, y, c, lambda x: method.deviations(np.maximum(x, n[..., None] - x))))
     found = _two_sided(_below(method, y, c, method.deviations))
     noise = np.sqrt(method.noise_variance * (1 - 1 / m))

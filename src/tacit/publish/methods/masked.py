@@ -63,6 +63,7 @@ from tacit.noise.thinning import bell
 from tacit.noise.two_scale import TwoScale, discrete_laplace
 from tacit.publish.methods.both_tails import beside_ratio, kappa_each, normal_widths
 from tacit.publish.methods.criterion import READINGS, Channel, Criterion, not_prevented
+from tacit.publish.methods.lumps import Lumps, lumps_for
 from tacit.publish.methods.method import PromisingMethod
 
 # A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
@@ -201,7 +202,16 @@ class Masked(PromisingMethod):
     def kappa(self) -> float:
         """The deviation of a mask of a large count, relative to the count."""
         asked = self.criterion.lam, self.criterion.delta
+        if self.lumps:
+            return float(self.lumps.deviations(np.array(1e9))) / 1e9
         return max(kappa_for(*asked), kappa_each(*asked) if self.criterion.each else 0.0)
+
+    @property
+    def lumps(self) -> Lumps | None:
+        """The law of masks that are not normal: of two values, for each tail."""
+        if self.channel.values > 2 or not self.criterion.each:
+            return None
+        return lumps_for(self.criterion.lam, self.criterion.delta, self.noise.right)
 
     def deviations(self, counts: Ints | Floats) -> Floats:
         """Return the deviation of the mask that hides each count."""
@@ -209,6 +219,8 @@ class Masked(PromisingMethod):
         found = kappa_for(*asked) * np.maximum(abs(have), 1.0) + extra_for(*asked)
         if not self.criterion.each:
             return np.asarray(found)
+        if self.lumps:
+            return self.lumps.deviations(np.maximum(have, 0.0))
         kappa, extra = normal_widths(*asked, self.noise_variance * self.moved_by)
         return np.maximum(found, kappa * np.maximum(have, 0.0) + extra)
 
@@ -230,10 +242,9 @@ class Masked(PromisingMethod):
                 given=delta,
                 fix="Ask for a smaller lam or delta, or take method='best'.",
             )
-        if self.criterion.each and self.kappa > WIDEST:
-            most = floor((float(ndtr(-float(lam) / WIDEST)) - _LEAST_OFF) * 1000) / 1000
-            rule = f"must be at most {most:g} for masked counts, tails='each' and lam = {shown(lam)}"
-            raise PlanError(rule, key="delta", given=shown(delta), fix="Ask for a smaller lam or delta.")
+        if self.criterion.each and not self.kappa <= WIDEST:
+            rule = f"must be smaller for tails='each': no mask of at most {WIDEST} times a count keeps each tail"
+            raise PlanError(rule, key="delta", given=delta, fix="Ask for a smaller lam or delta.")
 
     def draw(self, counts: Ints) -> Ints:
         sizes = counts.sum(axis=1)
@@ -255,7 +266,8 @@ class Masked(PromisingMethod):
         found = PARTS * np.asarray(private, np.float64)
         hidden = private if hidden is None else hidden
         if self.channel.values == 2:
-            mask = masks(self.deviations(hidden.max(axis=1)))
+            largest = np.asarray(hidden.max(axis=1), np.float64)
+            mask = self.lumps.draw(largest, PARTS) if self.lumps else masks(self.deviations(largest))
             return found + np.stack([mask, -mask], axis=1)
         layout = self.layout(hidden, sizes)
         even = np.flatnonzero(~layout.alone)
@@ -402,7 +414,8 @@ class Masked(PromisingMethod):
     def words(self) -> list[str]:
         return [
             f"counts of each group with noise that keeps epsilon, masked by whole-number noise of {self.kappa:.4g} "
-            "times each count; scales of masks are secret, masks of groups are independent",
+            f"times each count{', in three lumps' if self.lumps else ''}; scales of masks are secret, masks of groups "
+            "are independent",
             *self.promises(),
             *(
                 [SHARED_ONLY_IN_THE_LIMIT.format(place="in their group")]
