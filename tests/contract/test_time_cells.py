@@ -161,6 +161,19 @@ def test_objects_are_the_times_that_they_are() -> None:
     assert counts.tolist() == [1, 5, *[0] * 22]
 
 
+def test_the_check_of_rows_tells_apart_what_is_no_time() -> None:
+    cells = ["2024-10-27T01:30Z", "2024-10-27 02:30", "2024-10-26T23:59", "2024-10-28", "27.10.2024 02:30", "now", None]
+    frame = pd.DataFrame({"d": cells})
+    found = []
+    for zone in (None, "Europe/Berlin"):
+        policy = tc.Policy(tc.Domain({"d": Times("2024-10-27", "2024-10-27", zone=zone)}), tc.secrets.everything())
+        (check,) = tc.check_rows(policy, frame).columns
+        found.append(check)
+    others = {"form": 1, "not a time": 1, "missing": 1, "before": 1, "after": 1}
+    assert [one.unexpected for one in found] == [others | {"offset": 1}, others]
+    assert "whose clocks tell the time, for instance `zone: Europe/Berlin`" in found[0].remedy
+
+
 @pytest.mark.parametrize(
     ("cells", "said"),
     [

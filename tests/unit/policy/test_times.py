@@ -73,6 +73,8 @@ def test_a_policy_of_times_is_written_and_read_back() -> None:
     assert tc.Policy.from_yaml(policy.to_yaml()) == policy
     assert "t up to a distance of 60 minutes" in str(policy)
     assert "times" in str(policy_schema())
+    with pytest.raises(tc.PolicyError, match=r"step must be a number of seconds.*; got '15'. For instance 'hour'"):
+        tc.Policy.from_yaml("domain: {t: {times: [2024-03-30, 2024-03-31], step: 15}}\nsecrets: everything")
     text = """
     domain: {t: {times: [2024-03-30 00:00, 2024-03-31T23:30:00], step: 30 minutes, zone: Europe/Berlin}}
     secrets:

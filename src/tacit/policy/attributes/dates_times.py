@@ -400,7 +400,7 @@ class Times(_InTime):
             "step",
             {"type": "string", "pattern": f"^{_STEP.pattern}$", "default": "hour"},
             "How long a step is, such as 15 minutes.",
-            read=YamlEntry.text,
+            read=lambda entry: str(entry.plain()),  # also a number without its unit, which is refused with the rule
         ),
         Key(
             "zone", TEXT, "The time zone whose clocks tell the time, such as Europe/Berlin or UTC.", read=YamlEntry.text

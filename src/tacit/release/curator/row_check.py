@@ -429,6 +429,8 @@ def _remedy(kinds: Sequence[str], way: Written) -> str:
     """Return how to declare in which way such cells are written; `way` is what was declared."""
     if "comma" in kinds and way.decimal != ",":
         return f"If the commas stand before decimals, say so: {_said('decimal', ',')}"
+    if "offset" in kinds:
+        return "Say in the policy whose clocks tell the time, for instance `zone: Europe/Berlin` or `zone: UTC`"
     if "form" not in kinds and "short form" not in kinds:
         return ""
     if not way.format:

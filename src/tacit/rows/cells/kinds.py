@@ -46,6 +46,7 @@ UNEXPECTED: Final = {
     "above": "above the range",
     "decimal": "decimals",
     "off step": "between two steps",
+    "offset": "times with an offset from UTC",
     "form": "dates in another form",
     "short form": "dates in another form, with a day or month of one digit",
     "not a date": "that are no dates",
@@ -182,13 +183,19 @@ def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexp
 def times_unexpected(attribute: Times, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are no time of the range."""
     (column,) = columns
-    return _out_of_time(column, steps_of(attribute, column)[1].number, attribute.ticks, "not a time")
+    timed, tick = steps_of(attribute, column)
+    return _out_of_time(column, tick.number, attribute.ticks, "not a time", second=nw.col(timed.number))
 
 
-def _out_of_time(column: DataColumn, number: str, ends: tuple[int, int], unreadable: str) -> Unexpected:
+def _out_of_time(
+    column: DataColumn, number: str, ends: tuple[int, int], unreadable: str, second: Expr | None = None
+) -> Unexpected:
     missing, tick = nw.col(column.name).is_null(), nw.col(number)
     yield "missing", missing
     unread = ~missing & tick.is_null()
+    if second is not None:  # it was read, but no declared clock tells it
+        yield "offset", unread & ~second.is_null()
+        unread = unread & second.is_null()
     if column.reading == "text":
         form = column.text.str.contains(_DATE).fill_null(False)
         short = form & column.text.str.contains(_SHORT).fill_null(False)
