@@ -182,12 +182,17 @@ releases:
 """
     (clinic / "one.job.yaml").write_text(one, encoding="utf-8")
     before = files_in(clinic)
-    outcome = inside(clinic, "audit", "job", "one.job.yaml", "--samples", "1000")
+    outcome = inside(clinic, "audit", "job", "one.job.yaml", "--samples", "1000", "--output", "../audited")
     assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")
     assert "\nhiv: NONE_FOUND" in outcome.out
     assert "\nhiv, whole: NONE_FOUND" in outcome.out
     assert "private" not in outcome.out + outcome.err
     assert files_in(clinic) == before
+    page = (clinic / "../audited/audit.html").read_text(encoding="utf-8")
+    assert "hiv, whole: NONE_FOUND" in page
+    assert NEVER in page
+    again = inside(clinic, "audit", "job", "one.job.yaml", "--output", "../audited")
+    assert "--output must not exist yet" in again.err
 
 
 DISCLOSING = """
@@ -227,6 +232,10 @@ def test_what_a_job_would_disclose_is_for_the_curator(disclosing: Path) -> None:
     assert "For the curator only" in (disclosing / "c.svg").read_text(encoding="utf-8")
     assert inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.png").code == 0
     assert (disclosing / "c.png").read_bytes()[:4] == b"\x89PNG"
+    inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--output", "page", "--jump", "5")
+    page = (disclosing / "page/disclosure.html").read_text(encoding="utf-8")
+    assert PRIVATE in page
+    assert all(part in page for part in ("ward=A", "disease=hiv", "80.0%", "<svg"))
     odd = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.pdf")
     assert "--chart must be an .svg or a .png file" in odd.err
     again = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg")

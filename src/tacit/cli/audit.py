@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -15,6 +15,7 @@ from tacit.cli.screen import (
     SetVariables,
     command,
     note,
+    plain_document,
     progress,
     show,
     show_json,
@@ -31,15 +32,16 @@ if TYPE_CHECKING:
     from tacit.audit.selfcheck.attacked_tables import AttackRow
     from tacit.jobs.case_file import Case
 
+Output: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", metavar="FOLDER", help="Also write a page and the data to this new folder.")
+]
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 
 
 def audit_exclusion(
     case: CaseFile,
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", metavar="FOLDER", help="Also write a page, charts and data here.")
-    ] = None,
+    output: Output = None,
     variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,6 +54,7 @@ def audit_exclusion(
     from tacit.jobs.case_file import read_case
     from tacit.jobs.variables import read_variables
 
+    _check_output(output)
     found = audit_case(read_case(case, read_variables(variables)))
     written = [] if output is None else _write(found, output)
     if as_json:
@@ -101,19 +104,29 @@ def _refusal(case: Case) -> str:
 
 
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:
-    from tacit.cli.screen import plain_document
     from tacit.report.audit_page import leakage_page
     from tacit.report.charts.audit_charts import leakage_charts
     from tacit.report.charts.release_charts import chart_png
 
-    if folder.exists():
-        raise PlanError("must not exist yet", key="--output", given=str(folder), fix="Name a new folder.")
     charts = leakage_charts(audit)
-    page = leakage_page(audit, charts)
-    folder.mkdir(parents=True)
-    files: dict[Path, Any] = {folder / f"{name}.png": chart_png(chart) for name, chart in charts.items()}
-    files[folder / "exclusion.html"] = page.encode()
-    files[folder / "exclusion.json"] = json.dumps(plain_document(audit.document()), indent=2).encode()
+    files = _files(folder, "exclusion", leakage_page(audit, charts), audit.document())
+    return _written({folder / f"{name}.png": chart_png(chart) for name, chart in charts.items()} | files)
+
+
+def _check_output(folder: Path | None) -> None:
+    """Refuse a folder that is there already, before anything is audited."""
+    if folder is not None and folder.exists():
+        raise PlanError("must not exist yet", key="--output", given=str(folder), fix="Name a new folder.")
+
+
+def _files(folder: Path, name: str, page: str, document: Mapping[str, Any]) -> dict[Path, bytes]:
+    """Return an audit as a page and as data."""
+    data = json.dumps(plain_document(document), indent=2)
+    return {folder / f"{name}.html": page.encode(), folder / f"{name}.json": data.encode()}
+
+
+def _written(files: Mapping[Path, bytes]) -> list[Path]:
+    next(iter(files)).parent.mkdir(parents=True)
     for file, content in files.items():
         file.write_bytes(content)
     return list(files)
@@ -180,6 +193,7 @@ def audit_job(
     *,
     samples: Samples = 1_000_000,
     alpha: Alpha = 1e-6,
+    output: Output = None,
     variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> int:
@@ -195,6 +209,7 @@ def audit_job(
     from tacit.jobs.job_run import plan_releases
     from tacit.jobs.variables import read_variables
 
+    _check_output(output)
     found = read_job_or_case(job, read_variables(variables))
     _, plans = plan_releases(found)
     check_power(samples, alpha, max(release.epsilon for release in found.releases))
@@ -212,7 +227,15 @@ def audit_job(
     if len(asked) > 1:
         names.append("true records, one after the other")
         rows.append(lambda on: audit_subject(records_subject(names[-1], asked), samples, alpha, on))
-    return _report(rows, names, as_json=as_json, say_witness=True)
+
+    def write(done: list[Any]) -> None:
+        if output is not None:
+            from tacit.report.audit_page import losses_page
+
+            document = {"audits": [row.document() for row in done]}
+            _written(_files(output, "audit", losses_page(found.name, done, [NEVER]), document))
+
+    return _report(rows, names, as_json=as_json, say_witness=True, then=write)
 
 
 app.command("exclusion", short_help="Show what applications of a case could learn from missing values.")(
@@ -243,6 +266,7 @@ def audit_disclosure(
         float, typer.Option("--jump", help="How many times larger the share must be than among all people.")
     ] = 3.0,
     chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Also draw the chart here.")] = None,
+    output: Output = None,
     variables: SetVariables = None,
     as_json: AsJson = False,
 ) -> None:
@@ -264,6 +288,7 @@ def audit_disclosure(
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
         fix = "Name another."
         raise PlanError("must be a new file in a folder that exists", key="--chart", given=str(chart), fix=fix)
+    _check_output(output)
     found = read_job(job, read_variables(variables))
     check_rows(found)
     _, plans = plan_releases(found)
@@ -278,6 +303,11 @@ def audit_disclosure(
     )
     if chart is not None:
         write_chart(audited.chart(), chart)
+    if output is not None:
+        from tacit.report.audit_page import disclosure_page
+
+        page = disclosure_page(found.name, audited, {"disclosures": audited.chart()})
+        _written(_files(output, "disclosure", page, audited.document()))
     if as_json:
         show_json(audited.document())
     else:

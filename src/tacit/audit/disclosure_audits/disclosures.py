@@ -221,11 +221,10 @@ class Disclosure(Held):
     def __repr__(self) -> str:
         return "Disclosure(for the curator only)"
 
-    def __str__(self) -> str:
+    def summary(self) -> list[str]:
+        """Return in words what was found, and what was not looked at."""
         at = self.thresholds
         lines = [
-            self.private,
-            "",
             f"{self.count:,} disclosures in {self.groups:,} groups of {self.people:,} people, for epsilon "
             f"{self.published.epsilon:.4g}; a count is off by {self.error:.1%} on average.",
             f"Disclosed: a guess within {at.tau:.0%} of the true share with probability {at.closeness:.0%} at least, "
@@ -233,6 +232,18 @@ class Disclosure(Held):
         ]
         lines += [in_words(self.incomplete)] if self.incomplete else []
         lines.append(self.in_words_when_safe())
+        tables = self.yardsticks
+        if tables:
+            lines.append(
+                f"Over all tables: k-anonymity {min(one.k for one in tables)}, distinct l-diversity "
+                f"{min(one.distinct for one in tables)}, t-closeness {max(one.t_equal for one in tables):.3g}, "
+                f"beta-likeness {max(one.beta for one in tables):.3g}, delta-growth "
+                f"{max(one.growth for one in tables):.3g}."
+            )
+        return [*lines, *(f"Not looked at: {one}." for one in self.left_out)]
+
+    def __str__(self) -> str:
+        lines = [self.private, "", *self.summary()]
         worst = self.worst(5)
         if len(worst):
             lines += ["", "Worst groups:"]
@@ -241,16 +252,6 @@ class Disclosure(Held):
                 f"{row.jump:.1f} times the share of all; closeness {row.closeness:.3f}"
                 for row in worst.itertuples()
             ]
-        tables = self.yardsticks
-        if tables:
-            lines += [
-                "",
-                f"Over all tables: k-anonymity {min(one.k for one in tables)}, distinct l-diversity "
-                f"{min(one.distinct for one in tables)}, t-closeness {max(one.t_equal for one in tables):.3g}, "
-                f"beta-likeness {max(one.beta for one in tables):.3g}, delta-growth "
-                f"{max(one.growth for one in tables):.3g}.",
-            ]
-        lines += [f"Not looked at: {one}." for one in self.left_out]
         return "\n".join(lines)
 
     def _disclosed(self, part: Confidences, chances: Floats) -> Bools:
