@@ -24,7 +24,6 @@ from tacit.jobs.job_file import Job, read_job
 from tacit.jobs.job_run import plan_job, run_job
 from tacit.plan import choose as choosing
 from tacit.plan.choose import Explanation
-from tacit.plan.plans.plan import Plan
 from tacit.release.planner import Planner
 from tacit.report.job_folder import publish
 
@@ -415,9 +414,3 @@ def test_a_plan_can_be_printed_and_saved(query: Any, tmp_path: Path) -> None:
         plan.save(tmp_path / "nowhere" / "plan.json")
     with pytest.raises(tc.PlanError, match="must be the path of a new file"):
         plan.save(3)  # type: ignore[arg-type]
-
-
-def test_every_plan_is_one_of_a_kind() -> None:
-    made = session()
-    for query in QUESTIONS:
-        assert isinstance(made.plan(query, 1), Plan)
