@@ -22,6 +22,7 @@ from tacit.plan.plans.rank_plan import FINER, RankPlan, choosing_noises, most_mo
 from tacit.plan.questions.counts import Marginals
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
+from tacit.report.charts.chart_parts import say
 
 DOMAIN = tc.Domain({"v": tc.Integers(0, 3), "g": tc.Flag()})
 SECRETS = {
@@ -203,6 +204,13 @@ def test_a_chosen_quantile_says_how_far_its_rank_may_be_off_and_has_no_interval(
     assert "off by at most 7 people" in chart
     assert "95% intervals" not in chart
     assert Marginals((("age",),)) == record.plan.base
+    few = tc.Session(policy, frame, budget=1).release(tc.quantiles("age", [0.25, 0.75]), 1)
+    assert few.frame["rank off by at most"].tolist() == [20, 20]
+    assert few.summary() == "in the report"
+    assert say(few.plan.query, few) == "2 values, each chosen by its rank."
+    chart = str(few.chart().to_dict())
+    assert "Chosen by their ranks" in chart
+    assert "95% intervals" not in chart
 
 
 @pytest.mark.parametrize("secrets", ["taking part", "everything"])

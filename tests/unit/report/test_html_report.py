@@ -292,6 +292,18 @@ def test_the_promise_is_about_the_edges_that_there_are(secrets: tc.secrets.Secre
     assert f"it is that of {record.plan.assumption}, and smaller for more" in shown
 
 
+def test_the_promise_about_numbers_of_people_is_that_of_their_rows() -> None:
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.taking_part(), person="id", per_person=2)
+    session = tc.Session(policy, pd.DataFrame({"age": [30, 70, 8], "id": [1, 1, 2]}), budget=1)
+    record = session.release(tc.mean(each="rows"), 1)
+    assert "one of their secret details replaced" not in promise_in_words({"visits": record})
+    assert record.certificate["policy"] == policy.document()
+    assert "their number is how many they are, from 1 to 2" in record.certificate["protects"]
+    explained = session.explain(record.plan, show=False)
+    shown = html_report("visits", policy, {"visits": record}, [explained], budget=Fraction(1))
+    assert "in counts of people, each person once in each cell" in shown
+
+
 def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
     kept = "for the rows that fit the domain, with each cell as the domain reads it"
     assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")

@@ -95,8 +95,8 @@ def say(query: Any, record: Any) -> str:
     many = len(record.values)
     if np.isnan(record.values).all():
         return "Nobody is picked, so there is no answer."
-    if many == 1 and "lower" not in record.numbers(LEVEL):  # a value that was chosen by its rank
-        return f"Released value: {record.summary()}."
+    if "lower" not in record.numbers(LEVEL):  # values that were chosen by their ranks
+        return f"Released value: {record.summary()}." if many == 1 else f"{many:,} values, each chosen by its rank."
     # the largest was probably raised by its noise, so its interval is one of those that hold for all at once
     lower, upper = record.interval(level_at_once(many))
     best = int(np.nanargmax(record.values))

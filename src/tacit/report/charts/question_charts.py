@@ -201,16 +201,16 @@ def _(query: Marginals, record: Any) -> View:
 
 @draw.register
 def _(query: Quantiles, record: Any) -> View:
-    lower, upper = record.interval(LEVEL)
+    by_rank = "lower" not in record.numbers(LEVEL)
+    lower, upper = (record.values, record.values) if by_rank else record.interval(LEVEL)
     if len(record.values) == 1:
         title = f"{shown(query.shares[0])} of the {query.who} have at most this {query.name}"
-        if "lower" not in record.numbers(LEVEL):  # chosen by its rank
-            only = (record.values,) * 3
-            view = one_number(query.name, title, *only, error=record.digits_for, text=record.summary())
-            return replace(view, has_intervals=False, are="Chosen by its rank")
-        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
+        text = record.summary() if by_rank else None
+        view = one_number(query.name, title, record.values, lower, upper, error=record.digits_for, text=text)
+        return replace(view, has_intervals=False, are="Chosen by its rank") if by_rank else view
     rows = interval_rows(record.values, lower, upper, label=[shown(share) for share in query.shares])
-    return View(lying_points(rows, f"share of {query.who}", ALONE, what=f"{query.name} that they have at most"))
+    points = lying_points(rows, f"share of {query.who}", ALONE, what=f"{query.name} that they have at most")
+    return View(points, has_intervals=False, are="Chosen by their ranks") if by_rank else View(points)
 
 
 @draw.register
