@@ -375,6 +375,7 @@ def test_a_line_by_the_clock_has_few_ticks_where_something_begins(
     drawn = json.dumps(session.release(tc.histogram("when"), epsilon=1).chart().to_dict())
     assert json.dumps(ticks)[:-1] in drawn
     assert f"slice(datum.value, 0, {shown})" in drawn
+    assert ("Means over 24 neighbouring values" in drawn) == (when.size > 2000)  # the days of a year, not parts of them
 
 
 def test_more_attributes_are_shown_as_sums_of_all_their_cells(

@@ -154,6 +154,10 @@ class Attribute(Held, ABC):
     def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
         """Return the positions on one axis for which a comparison with a constant is true."""
 
+    def together(self, least: int) -> int:
+        """Return how many neighbouring values, at least so many, are best drawn as one."""
+        return least
+
     # ---- adding up ----
 
     @property

@@ -562,6 +562,11 @@ class Times(_InTime):
                 found.append(((high - _EPOCH) // second, new))
         return found
 
+    def together(self, least: int) -> int:
+        """Return the steps of a minute, an hour, a day or a week: parts of a day would hide what is between days."""
+        lengths = (*_UNITS.values(), 7 * _UNITS["day"])
+        return next((one // self.seconds for one in lengths if one >= least * self.seconds), least)
+
     def notes(self, name: str) -> Iterator[str]:
         if self.zone is not None and len(self.offsets) > 1:
             yield (

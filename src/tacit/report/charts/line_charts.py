@@ -113,6 +113,9 @@ def line_view(part: HistogramPart, room: Room, *, thinned: bool = False, what: s
     values, (lower, upper) = part.values, part.ends
     has_band = bool((lower < upper).any())
     thinned = thinned or not part.is_amount
+    if width > 1 and not thinned:
+        width = attribute.together(width)
+        places = np.arange(0, size, width)
     if width > 1 and thinned:
         places = np.unique(np.append(places, size - 1))
         values, lower, upper = values[places], lower[places], upper[places]
