@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -30,6 +30,8 @@ from tacit.rows.counts.lines import PeopleLines, asked_in, grouped, holds, key_c
 from tacit.rows.guard import closed
 from tacit.rows.sources.source import Opened
 
+MOST_PILED: Final = 16  # predicates, for each of which every row has a line
+
 
 class EngineTables:
     """What Spark counts by itself."""
@@ -45,6 +47,7 @@ class EngineTables:
             plain = [at for at, need in enumerate(needs) if need.added is None and need.each is None]
             ours = [at for at in plain if needs[at].rows == rows]
             flags = [at for at in ours if not needs[at].names and needs[at].is_about_cells]
+            flags = flags if len(flags) > MOST_PILED else []  # few predicates share the job of the tables
             piles = [at for at in ours if at not in flags and self._can_pile(needs[at], len(needs))]
             for together, count in ((flags, self._flagged), (piles, self._piled)):
                 if len(together) > 1:
