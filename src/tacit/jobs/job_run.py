@@ -16,10 +16,12 @@ Checked by  tests/unit/jobs/test_job.py, tests/unit/release/test_plans.py, tests
 from __future__ import annotations
 
 import glob
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +29,7 @@ from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, Exit, JobError, PlanError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.jobs.results_folder import check_out
-from tacit.plan.accuracy import Accuracy
+from tacit.plan.accuracy import Accuracy, cost_or_accuracy
 from tacit.plan.choose import Explanation, explain
 from tacit.plan.plans.plan import Plan
 from tacit.policy.policy_file import attribute_line
@@ -238,6 +240,7 @@ def check_cost(job: Job) -> None:
     if any(release.query.remembers for release in job.releases):
         return  # what was paid before is known once the ledger is charged, which refuses before rows are opened
     if job.cost > left:
+        _check_accuracy(job, left)
         raise BudgetExceeded(
             f"must not cost more in all than what remains, {shown(left)}",
             key=RELEASES if job.releases else "table",
@@ -245,6 +248,24 @@ def check_cost(job: Job) -> None:
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",
         )
+
+
+def _check_accuracy(job: Job, left: Fraction) -> None:
+    """Refuse a release whose accuracy costs more than the ledger has left beside the others; say what is reached."""
+    planner = Planner(job.about())
+    for release in job.releases:
+        if release.error is None and release.within is None:
+            continue
+        wanted = cost_or_accuracy(None, release.error, release.within, release.level)
+        its_share = partial(operator.sub, left, job.cost - release.epsilon)
+        with _name_in_refusals(job, release):
+            planner.plan(
+                release.query,
+                wanted,
+                its_share,
+                consistent=release.consistent,
+                nonnegative=release.nonnegative,
+            )
 
 
 def check_rows(job: Job) -> None:

@@ -13,6 +13,7 @@ from tacit.cli import main
 from tacit.errors import Refused
 from tacit.jobs.job_file import job_schema, read_job
 from tacit.jobs.job_run import plan_job, run_job
+from tacit.ledger.ledger import Ledger
 
 POLICY = """
 domain:
@@ -103,6 +104,11 @@ def test_the_command_line_says_what_the_budget_reaches_and_charges_nothing(job_o
     assert main(["run", str(path)]) != 0
     assert "reaches 1.357; got 0.5. Say error=1.357 or more" in " ".join(capsys.readouterr().err.split())
     assert not (path.parent / "ledger.db").exists()
+    with Ledger(path.parent / "ledger.db") as ledger:
+        ledger.grant(dataset="people", epsilon="0.3")
+    assert main(["run", str(job_of({"error": 2, "name": "a"}, {"epsilon": 0.1, "name": "b"}, ledger="ledger.db"))]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert "release 'a': error cannot be reached with what remains of the budget: epsilon 0.2 reaches" in said
     assert main(["plan", "--json", str(job_of({"error": 5}))]) == 0
     (release,) = json.loads(capsys.readouterr().out)["releases"]
     assert 4.95 <= release["expected_rmse"] <= 5
