@@ -301,7 +301,14 @@ class Applications:
         cells = math.prod(len(self.dependence.values[name]) + 1 for name in sees)
         is_bound = self.dependence.is_network and cells > MOST_OUTCOMES
         for target in self.sensitive:
-            found = between(release, target, sees, sizes=QUICK).most if is_bound else outcomes(release, target, sees)
+            try:
+                found = (
+                    between(release, target, sees, sizes=QUICK).most if is_bound else outcomes(release, target, sees)
+                )
+            except PlanError:
+                if not is_bound:
+                    raise
+                return 1.0, f"{target} might be known to be sensitive: too much depends on it for a better bound"
             odds = found.log_odds()
             at = int(np.argmax(odds))
             posterior = 1.0 / (1.0 + math.exp(-odds[at])) if odds[at] > -700 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multinomial
 from tests.joints import Case, information, joint_with_outcomes, learned_together
 
 import tacit as tc
@@ -112,6 +114,26 @@ def test_what_forgets_yesterday_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(yesterday_and_today(applied), exact, atol=1e-10)
     monkeypatch.setattr(ShownSoFar, "after", only_the_last)
     assert max(np.array(exact) - yesterday_and_today(applied)) > 0.01
+
+
+def test_a_team_of_thirty_is_bounded_too() -> None:
+    arrival = {"given": ["meeting"], "table": {"yes": {"late": 0.1, "early": 0.9}, "no": {"late": 0.4, "early": 0.6}}}
+    tables = {"meeting": {"yes": 0.3, "no": 0.7}, "arrival": arrival}
+    team = tc.Dependence.over(tables, people=30, shared=["meeting"])
+    about = tc.Applications(team, sensitive={"meeting": ["yes"]}, coalitions=COALITIONS, limit=9, by="who")
+    (stands, _) = about.standing([Shown("lighting", f"arrival@{one}", HALF) for one in range(1, 31)])
+    # nobody's arrival is sensitive: each is shown with its value, or not
+    shown = -math.expm1(-0.5)
+    late, early = ([[0.1, 0.4][no] * shown for no in (0, 1)], [[0.9, 0.6][no] * shown for no in (0, 1)])
+    law = {
+        (no, a, b): (0.3, 0.7)[no] * multinomial.pmf([a, b, 30 - a - b], 30, [late[no], early[no], 1 - shown])
+        for no in (0, 1)
+        for a in range(31)
+        for b in range(31 - a)
+    }
+    exact = information({(no, (a, b)): one for (no, a, b), one in law.items()})
+    assert exact <= stands.leakage == pytest.approx(-0.3 * math.log(0.3) - 0.7 * math.log(0.7))
+    assert stands.posterior == 1.0
 
 
 # ---- in a session ---------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -158,10 +159,11 @@ def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str]
 
 @dataclass(frozen=True)
 class SummedLimit:
-    """What is never below what a coalition learns: joint informations, added up, less others."""
+    """What is never below what a coalition learns: joint informations, added up, less others, up to all there is."""
 
     added: tuple[JointLimit, ...]
     less: tuple[JointLimit, ...]
+    most: float
 
     @property
     def by_lines(self) -> frozenset[int]:
@@ -175,7 +177,8 @@ class SummedLimit:
 
     def at(self, u: Floats) -> Floats:
         """Return the bound at each row of release probabilities."""
-        return np.asarray(sum(one.at(u) for one in self.added) - sum(one.at(u) for one in self.less))
+        found = sum(one.at(u) for one in self.added) - sum(one.at(u) for one in self.less)
+        return np.asarray(np.minimum(found, self.most))
 
 
 def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit | SummedLimit:
@@ -190,9 +193,12 @@ def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) ->
         rule = f"must have at most {MOST_OUTCOMES:,} outcomes together with what they tell about"
         fix = "Assume smaller coalitions, merge rare values, or leave coalitions out for sums over pairs."
         raise PlanError(rule, key="coalitions", given=cells, fix=fix)
+    entropy = math.inf
     if math.prod(tables.size(name) + 1 for name in about) <= MOST_AROUND:
-        place = tables.around(about, list(lines), MOST_AROUND)
-        return _joint(tables, about, {name: lines[name] for name in place.near}, place.border)
+        entropy = float(_surprise(tables.table(*about)).sum())
+        with suppress(PlanError):  # too much shares a table with them
+            place = tables.around(about, list(lines), MOST_AROUND)
+            return _joint(tables, about, {name: lines[name] for name in place.near}, place.border)
     added, less, before = [], [], list[str]()
     for name in lines:
         before.append(name)
@@ -201,7 +207,7 @@ def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) ->
         added.append(_joint(tables, list(near), near))
         near.pop(name)
         less.append(_joint(tables, list(near), near))
-    return SummedLimit(tuple(added), tuple(less))
+    return SummedLimit(tuple(added), tuple(less), entropy)
 
 
 def _outcomes(tables: MeasuredTables, names: Collection[str], lines: Collection[str]) -> int:
