@@ -8,9 +8,9 @@ for each item, made only when it is needed, so that a domain with a million item
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ from tacit.policy.genuine import as_plain
 
 Made = TypeVar("Made")
 MOST_REMEMBERED: Final = 20_000  # compiled comparisons of a domain
+_made: Final[dict[int, dict[Hashable, Any]]] = {}  # by domain, not in it: nothing that a plan holds can be written to
 Record: TypeAlias = tuple[Value, ...]
 
 
@@ -74,17 +75,17 @@ class Domain(Held, Mapping[str, Attribute]):
     def __len__(self) -> int:
         return len(self.attributes)
 
-    @cached_property
-    def _made(self) -> dict[Hashable, Any]:
-        return {}
-
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what is made of this domain for a key: lists of predicates ask for the same again and again."""
-        found: Made | None = self._made.get(key)
+        made = _made.get(id(self))
+        if made is None:
+            made = _made.setdefault(id(self), {})
+            weakref.finalize(self, _made.pop, id(self), None)
+        found: Made | None = made.get(key)
         if found is None:
             found = make()
-            if len(self._made) < MOST_REMEMBERED:
-                self._made[key] = found
+            if len(made) < MOST_REMEMBERED:
+                made[key] = found
         return found
 
     @property
