@@ -108,6 +108,16 @@ def test_a_refusal_says_how_many_people_must_move_together():
     assert largest_step(tc.histogram("a", "b"), count).l1 == 2 * 9 * 17
 
 
+@pytest.mark.parametrize(("secret", "step"), [("age", 34), ("work", 32), (None, 64)])
+def test_two_marginals_of_adult_for_people_who_are_alike(secret, step):
+    domain = tc.Domain({"age": tc.Integers(17, 90), "work": tc.Integers(1, 16), "rich": tc.Flag()})
+    secrets = tc.secrets.everything() if secret is None else tc.secrets.attributes(secret)
+    known, query = [MARGINAL("age"), MARGINAL("work")], tc.histogram("age", "work", "rich")
+    assert largest_step(query, alike(domain, known, secrets)).l1 == step
+    sized = tc.Policy(domain, secrets, [*known, tc.known.size(48_842)])
+    assert largest_step(query, sized).l1 == 97_684
+
+
 # ---- people who are alike: the proof, step by step ------------------------------------------------------------------
 
 
