@@ -315,6 +315,12 @@ def test_a_range_of_more_values_than_a_map_may_list_is_refused_before_it_is_writ
         ("retention: 1", "table.retention must lie strictly between 0 and 1; got 1"),
         ("retention: .nan", "table.retention must be a finite number; got '.nan'"),
         ("retention: 0.5, lam: 5, delta: 0.3", "table.lam must be at most 1 + (1 - p) / (m p) = 1.33333; got 5"),
+        ("retention: 0.5, tails: each", "table needs lam and delta"),
+        ("retention: 0.5, lam: 0.3, delta: 0.3, tails: both", "table.tails must be one of each, together; got 'both'"),
+        (
+            "retention: 0.5, lam: 0.3, delta: 0.3, tails: each, method: retention",
+            "table.tails must be 'together' for 'retention' here",
+        ),
         ("retention: 0.5, lam: 0.3, delta: 1", "table.delta must lie between 0 and 1; got 1"),
     ],
 )
@@ -344,3 +350,12 @@ def test_a_secret_with_one_value_is_named(clinic: Path) -> None:
 def test_a_plan_says_its_cost_as_people_write_it(clinic: Path) -> None:
     said = inside(clinic, "publish", "table", "job.yaml", "--plan").out
     assert said.startswith("table of ill by ward: costs 1.38629436112 of 2.")
+
+
+def test_a_table_that_keeps_each_tail_says_so_everywhere(clinic: Path) -> None:
+    (clinic / "job.yaml").write_text(f"{JOB}  lam: 0.3\n  delta: 0.3\n  tails: each\n", encoding="utf-8")
+    made = inside(clinic, "publish", "table", "job.yaml")
+    certificate = (clinic / "job-table" / "certificate.json").read_text(encoding="utf-8")
+    report = (clinic / "job-table" / "report.html").read_text(encoding="utf-8")
+    for said in (made.out, certificate, report):
+        assert "(each tail, as Definition 8 asks)" in said

@@ -209,7 +209,7 @@ def test_tables_and_certificates_say_which_reading_they_keep() -> None:
     weaker = tc.publish.reconstruction_private(session(), **ASKED)
     assert (each.method.name, each.method.criterion.tails) == ("masked", "each")
     said, less = " ".join(each.certificate["terms"]), " ".join(weaker.certificate["terms"])
-    assert "0.3, too low and too high each (each tail, as Definition 8 asks)" in said
+    assert "0.3, both for too low and for too high an estimate (each tail, as Definition 8 asks)" in said
     assert "every multiple of it, which cannot do so on each side" in said
     assert "each tail" not in less
     assert "both tails together, less than Definition 8 asks" in less

@@ -41,8 +41,8 @@ from tacit.errors import PlanError, nearest, word_or_kind
 
 CRITERIA: Final = ("chernoff", "exact")
 READINGS: Final = {  # what certificates call them
-    "each": "too low and too high each (each tail, as Definition 8 asks)",
-    "together": "too low or too high (both tails together, less than Definition 8 asks)",
+    "each": "both for too low and for too high an estimate (each tail, as Definition 8 asks)",
+    "together": "for too low and too high estimates together (both tails together, less than Definition 8 asks)",
 }
 TAILS: Final = tuple(READINGS)
 _DIGITS: Final = Decimal("1e-12")  # the epsilon of a retention is rounded up to this
