@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tacit as tc
+from tacit.audit.disclosure_audits.confidences import Planned
 from tacit.audit.exact_audit import plan_loss
 from tacit.plan.choose import choose
 from tacit.policy import person_numbers
@@ -135,3 +136,12 @@ def test_an_audit_of_whole_releases_finds_a_policy_of_numbers_that_forgets_how_m
     found = tc.audit.release(policy, query, 1, **options)
     assert found.verdict == "LEAK_FOUND"
     assert "3 rows of one person move" in str(found)
+
+
+def test_a_table_of_numbers_is_not_taken_for_one_of_attributes():
+    policy = tc.Policy(DOMAIN, POLICIES["ward"], person="id", per_person=ROWS)
+    queries = tc.histogram(each="rows", where="ward == 'A'"), tc.histogram("ward", "cost", of="rows")
+    shown = Planned(tuple(choose(query, policy, 1) for query in queries))
+    assert shown.policy == policy
+    assert shown.left_out == ("histogram(rows per person where ward == 'A')",)
+    assert [table.names for table in shown.at(4).tables] == [("ward", "cost")]

@@ -210,7 +210,7 @@ class Planned:
     @property
     def policy(self) -> Policy:
         """The policy of all plans."""
-        return self.plans[0].policy
+        return self.plans[0].policy.charged
 
     @property
     def epsilon(self) -> float:
@@ -220,7 +220,7 @@ class Planned:
     def at(self, epsilon: float) -> Planned:
         """Return plans of the same questions, each at its share of another cost."""
         factor = as_fraction(f"{epsilon / self.epsilon:.4g}", key="epsilon")
-        return Planned(tuple(choose(plan.query, plan.policy, plan.epsilon * factor) for plan in self.plans))
+        return Planned(tuple(choose(plan.query, plan.policy.charged, plan.epsilon * factor) for plan in self.plans))
 
     @cached_property
     def tables(self) -> tuple[CountedTable, ...]:

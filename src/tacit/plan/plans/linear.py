@@ -196,7 +196,7 @@ class LinearPlan(Plan):
         """Yield the tables whose cells are measured one by one; none where noise depends on places."""
         domain, spread = self.policy.domain, self.spread
         names = self.query.tables(domain)
-        everybody = all(tally.where is None for tally in self.base.tallies(self.policy))
+        everybody = self.query.each is None and all(one.where is None for one in self.base.tallies(self.policy))
         if self.base.tables(domain) != names or not isinstance(spread, Spread) or not everybody:
             return
         if not all(law.is_alike for law, _ in self.laws()):
