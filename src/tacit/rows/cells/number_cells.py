@@ -17,7 +17,7 @@ range.
 
 A time is read from the same timestamps and texts, to the second. The type of a column says whether its timestamps are
 instants, and a text with an offset is one. An instant is told by the clocks of the declared zone, whose offsets from
-UTC are computed once for each attribute (`policy/attributes/dates_times.py`), so that no engine's own zones are asked.
+UTC are computed once for each attribute (`policy/attributes/times.py`), so that no engine's own zones are asked.
 Without a declared zone it is no time: columns of instants are refused, and texts with an offset are unexpected.
 
 A timestamp is a whole number of steps since 1970, of seconds to nanoseconds, and its day (or second) is that number
@@ -445,7 +445,7 @@ def _on_the_clock(second: Expr, attribute: Times, column: DataColumn) -> Expr:
 
 
 def tick_of(column: DataColumn, by: str) -> ComputedColumn:
-    """Return how to compute the number of a cell's period, as `policy/attributes/dates_times.py` counts them."""
+    """Return how to compute the number of a cell's period, as `policy/attributes/dates.py` counts them."""
     date = nw.col(column.number)
     year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
     match by:
