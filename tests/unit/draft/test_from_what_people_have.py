@@ -12,7 +12,7 @@ import pytest
 
 from cli.shell import inside
 from tacit.jobs.job_file import read_job
-from tacit.policy.attributes import Categories, Dates, Decimals, Integers
+from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers
 
 ROWS = [
     (f"P{place % 20}", ("Köln", "Bonn")[place % 2], 1.5 + place, datetime.date(2024, 1, 1 + place % 31), 20 + place % 9)
@@ -210,3 +210,27 @@ def test_what_is_no_workbook_is_refused_and_leaves_nothing(tmp_path):
     assert "could not be read" in said
     assert "CANARY" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["visits.xlsx"]
+
+
+@pytest.mark.postgres
+def test_a_table_of_a_server_is_copied_and_drafted(postgres, tmp_path):
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres, autocommit=True) as db:
+        db.execute("CREATE TABLE drafted (ward text, cost numeric(8, 2), day date, ok boolean)")
+        db.execute(
+            "INSERT INTO drafted SELECT 'ward ' || i % 3, i / 4.0, date '2024-01-01' + i, i % 2 = 0 "
+            "FROM generate_series(1, 60) i"
+        )
+    assert inside(tmp_path, "init", postgres, "--table", "drafted").code == 0
+    job = read_job(tmp_path / "job.yaml")
+    kinds = {name: type(kind) for name, kind in job.policy.domain.items()}
+    assert kinds == {"ward": Categories, "cost": Decimals, "day": Dates, "ok": Flag}
+    assert inside(tmp_path, "run", "job.yaml").code == 0
+
+
+def test_a_server_that_does_not_answer_is_out_of_reach_and_no_password_is_told(tmp_path):
+    pytest.importorskip("psycopg")
+    outcome = inside(tmp_path, "init", "postgresql://ana:CANARY@127.0.0.1:1/visits")
+    assert (outcome.code, "CANARY" in outcome.out + outcome.err) == (5, False)
+    assert "the database cannot be reached" in outcome.err
+    assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import duckdb
 
-from tacit.errors import DataRefused, Unread
+from tacit.errors import DataRefused, Exit, Unread
 from tacit.rows.files.table_files import is_file, not_there, shown_path
 from tacit.rows.guard import closed
 from tacit.rows.sources.duckdb_engine import quoted_name
@@ -108,9 +108,7 @@ def _opened_table(source: str) -> Iterator[tuple[list[str], Any]]:
             yield book.sheetnames, lambda name: _sheet(book[name])
         return
     if source.startswith(POSTGRES):
-        import psycopg
-
-        connection: Any = psycopg.connect(source)
+        connection: Any = _connected(source)
     else:
         with open(source, "rb") as file:
             is_sqlite = file.read(len(_SQLITE)) == _SQLITE
@@ -119,6 +117,21 @@ def _opened_table(source: str) -> Iterator[tuple[list[str], Any]]:
     with closing(connection), closing(connection.cursor()) as cursor:
         cursor.execute(_SQLITE_TABLES if isinstance(connection, sqlite3.Connection) else _TABLES)
         yield [str(name) for (name,) in cursor.fetchall()], lambda name: _selected(cursor, name)
+
+
+def _connected(address: str) -> Any:
+    """Return a connection to a server; that there is none is no fact about its rows."""
+    try:
+        import psycopg
+
+        return psycopg.connect(address)
+    except ImportError:
+        fix = "Install it: pip install 'tacit[postgres]'. Or export the table as CSV."
+        refusal = DataRefused("a PostgreSQL database is read by psycopg, which is not there", fix=fix)
+    except psycopg.Error:  # its text may repeat the address, and with it a password
+        fix = "Check the address and the password, and whether the server answers."
+        refusal = DataRefused("the database cannot be reached", fix=fix, exit_code=Exit.UNREACHABLE)
+    raise refusal
 
 
 def _sheet(sheet: Any) -> Iterator[Sequence[Any]]:
