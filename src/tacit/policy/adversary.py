@@ -62,15 +62,16 @@ class Adversary:
                 "for independent draws from one law, the same for everybody, whatever law that is (adversary: alike)",
                 "Somebody who tells people apart whom they do not know exactly may learn more than the epsilon says: "
                 "who knows a part of their records, such as their ages, or thinks that one of them is likelier to be "
-                "ill than another. Leave out `adversary: alike` to protect against such beliefs as well. (Somebody who "
-                "holds people for dependent, such as a family, or is unsure of the law, is covered neither way.)",
+                "ill than another. Leave out `adversary: alike` for noise that is meant for such beliefs as well. "
+                "(Somebody who holds people for dependent, such as a family, or is unsure of the law, is covered "
+                "neither way.)",
             )
         if self.kind == GROUP:
             return (
                 f"somebody who knows what is public and the exact records of all but {self.people} people, and takes "
                 f"these {self.people} for independent of each other (adversary: group of {self.people})",
                 f"Somebody who is unsure of more than {self.people} people may learn more about each of them than the "
-                "epsilon says. Declare the number of people, and leave out `adversary`, to protect against everybody.",
+                "epsilon says. Leave out `adversary` for noise that is meant for whatever is believed of each person.",
             )
         return "", ""
 
