@@ -24,6 +24,7 @@ EVENTS = {
         (y[:, [0, 20, 29]] >= [2, 1, 1]).all(axis=1) & (y[:, [37, 46]] <= 0).all(axis=1)
     ),
     "constraint-sensitivity": lambda y: (y[:, [0, 3]] >= 1).all(axis=1) & (y[:, [1, 2]] <= 0).all(axis=1),
+    "list-with-the-step-of-one-query": lambda y: (y >= 4).all(axis=1),
     "sparse-vector-one-more-answer": lambda y: (y[:, :2] >= 4).all(axis=1),
     "sparse-vector-no-fresh-threshold-noise": lambda y: y >= 8,
     "sparse-vector-noise-reused": lambda y: y == 1,

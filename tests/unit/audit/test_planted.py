@@ -380,6 +380,9 @@ LAWS = {
     "constraint-sensitivity": lambda values, broken: blurred(
         [values.count(v) for v in range(4)], 2 if broken else 4, NEAR
     ),
+    "list-with-the-step-of-one-query": lambda counts, broken: [
+        {y: geometric(1 if broken else 3, y - count) for y in NEAR} for count in counts
+    ],
     "sparse-vector-one-more-answer": one_sided_sparse_vector,
     "sparse-vector-no-fresh-threshold-noise": lambda counts, broken: first_above(counts, None if broken else 2, 4),
     "sparse-vector-noise-reused": with_one_draw,

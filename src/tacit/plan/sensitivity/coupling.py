@@ -225,7 +225,7 @@ def _one_marginal(query: Watched, policy: Policy, fact: Known) -> tuple[LargestS
     split = {name: found for name, found in axes_of(tests).items() if name in axes}
     parts = []
     for cell in cells(split):
-        only = Restriction(partial(_in_cell, cell))
+        only = Restriction(partial(_in_cell, cell), cell=cell)
         many = math.prod(axis.size for name, axis in axes.items() if name not in cell) * math.prod(
             positions.count for positions in cell.values()
         )

@@ -139,16 +139,25 @@ class _Listed:
     only: Restriction
 
     @cached_property
+    def tests(self) -> list[Test]:
+        return [one.compile(self.domain) for one in self.query.listed]
+
+    @cached_property
     def table(self) -> CellTable:
-        tests = [one.compile(self.domain) for one in self.query.listed]
-        return CellTable(axes_of([*tests, self.starts, *self.only.tests]))
+        split, cell = axes_of([*self.tests, self.starts, *self.only.tests]), self.only.cell
+        return CellTable(
+            {
+                name: (axis, [part for part in parts if cell.get(name, part) == part])
+                for name, (axis, parts) in split.items()
+            }
+        )
 
     @cached_property
     def picked(self) -> Bools | None:
         """Which predicates hold in each cell; None if there are too many cells."""
-        if self.table.size > MOST_CELLS or self.table.size * len(self.query.listed) > MOST_ENTRIES:
+        if self.table.size > MOST_CELLS or self.table.size * len(self.tests) > MOST_ENTRIES:
             return None
-        return self.table.holds([one.compile(self.domain) for one in self.query.listed])
+        return self.table.holds(self.tests)
 
     @cached_property
     def ends(self) -> Bools:

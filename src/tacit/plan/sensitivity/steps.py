@@ -22,10 +22,11 @@ Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from tacit.amounts import shown
@@ -299,10 +300,14 @@ def outermost(pairs: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 class Restriction(NamedTuple):
-    """The records that moves are restricted to, at both ends. `tests` are the predicates that `accepts` looks at."""
+    """The records that moves are restricted to, at both ends. `tests` are the predicates that `accepts` looks at.
+
+    `cell` has the only class that is accepted on some axes.
+    """
 
     accepts: Callable[[dict[str, Intervals]], bool]
     tests: Sequence[Test] = ()
+    cell: Mapping[str, Intervals] = MappingProxyType({})
 
 
 UNRESTRICTED: Final = Restriction(lambda _: True)

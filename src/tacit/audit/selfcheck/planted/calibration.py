@@ -68,6 +68,18 @@ def hierarchical_printed_budget(values: Sequence[int], size: int, *, broken: boo
     return counts.T
 
 
+@plant((4, 4, 4), (3, 3, 3), loss=3.0)
+def list_with_the_step_of_one_query(counts: Sequence[int], size: int, *, broken: bool) -> Ints:
+    """Noise for one count of a list, although one person is picked by all of its predicates.
+
+    Counts only fall along the secret edge, so one-sided noise is enough. Three predicates that hold together fall
+    together: 4, 4, 4 -> 3, 3, 3. Noise of scale 1 hides one of them; all three are 4 or more with probability 1 at
+    `hidden`, and e^-3 at `cover`: loss 3. Right: the step of the whole list, scale 3.
+    """
+    scale = 1 if broken else len(counts)  # BROKEN: the step of one query
+    return np.array(counts) + noise.geometric(scale, (size, len(counts)))
+
+
 @plant((0, 3), (2, 1), loss=2.0, source="Blowfish privacy, Corollary 8.3")
 def constraint_sensitivity(values: Sequence[int], size: int, *, broken: bool) -> Ints:
     """Sensitivity 2, although a known count makes a second person move along.
