@@ -354,8 +354,9 @@ def test_a_plan_says_its_cost_as_people_write_it(clinic: Path) -> None:
 
 def test_a_table_that_keeps_each_tail_says_so_everywhere(clinic: Path) -> None:
     (clinic / "job.yaml").write_text(f"{JOB}  lam: 0.3\n  delta: 0.3\n  tails: each\n", encoding="utf-8")
+    planned = inside(clinic, "publish", "table", "job.yaml", "--plan")
     made = inside(clinic, "publish", "table", "job.yaml")
     certificate = (clinic / "job-table" / "certificate.json").read_text(encoding="utf-8")
     report = (clinic / "job-table" / "report.html").read_text(encoding="utf-8")
-    for said in (made.out, certificate, report):
+    for said in (planned.out, made.out, certificate, report):
         assert "(each tail, as Definition 8 asks)" in said

@@ -418,19 +418,22 @@ def _show_plan(asked: TableJob, *, as_json: bool) -> None:
     from tacit.amounts import shown
     from tacit.jobs.job_run import check_cost, check_paying, check_rows, remaining
     from tacit.jobs.results_folder import check_out
+    from tacit.publish.methods.method import PromisingMethod
 
     for check in (check_out, check_cost, check_rows):
         check(asked.job)
     check_paying(asked.job, asked.plan.note)
     left, cost = remaining(asked.job), asked.plan.epsilon
     expected = {size: asked.plan.expected(size) for size in SIZES}
+    promised = sorted({str(how.criterion) for how, _ in expected.values() if isinstance(how, PromisingMethod)})
     if as_json:
         sizes = [{"people": size, "method": how.name, "error": error} for size, (how, error) in expected.items()]
         about = {"job": asked.job.name, "dataset": asked.job.dataset, "cost": str(cost), "remaining": str(left)}
-        show_json({**about, **people_and_budget(asked.job), "expected": sizes})
+        show_json({**about, **people_and_budget(asked.job), "criterion": promised, "expected": sizes})
         return
     show(
         f"{asked.plan}: costs {shown(cost)} of {shown(left)}. Nothing was spent, no row was opened.",
+        *(f"Promised of the frequency f of each value in each group: {one}." for one in promised),
         "Expected error (root mean square) of the count of one value, if all values are equally frequent:",
         *(
             f"  among {size:,} people of one group: {error:,.1f} ({how.name})"
