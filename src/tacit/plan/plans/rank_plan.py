@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 LARGEST_PART: Final = 10**6
 FINER: Final = 16
+CLEARLY: Final = 0.9
 FEW: Final = 20  # choices; of more, each has too little of epsilon to be worth a try
 AS_GOOD: Final = 1 / 4  # of a step of the values: an error that hardly ever leads to another value
 
@@ -309,7 +310,8 @@ def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: Deriv
     """Return the plan that chooses quantiles by their ranks, or None where running counts are as good.
 
     In ranks, the error of a choice is about sqrt(2) times the scale of its noise. Running counts tell an interval of
-    values besides: they are kept where the people are known to be so many that either way finds the same value.
+    values besides: they are kept where the people are known to be so many that either way finds the same value, and for
+    several quantiles unless choices are clearly better.
     """
     (running,) = counts.parts
     watched = most_moved(query)
@@ -322,7 +324,11 @@ def plan_rank(query: Quantiles, policy: Policy, epsilon: Fraction, counts: Deriv
     same_value = counts.known_people is not None and counts.rmse < AS_GOOD * step_of_values(query, policy.domain)
     square = sum(float(law.right) ** 2 for law in choosing) / len(choosing)
     in_ranks = math.sqrt(2 * square) * watched.unit(policy.domain)
-    if same_value or any(law.left for law in choosing) or in_ranks >= running.rmse:
+    if (
+        same_value
+        or any(law.left for law in choosing)
+        or in_ranks >= running.rmse * (CLEARLY if len(choosing) > 1 else 1)
+    ):
         return None
     why = "the value with the nearest rank is chosen, which costs less than to count the people up to every value"
     if len(choosing) > 1:
