@@ -29,6 +29,9 @@ OF_SOME = {
     "values": lambda where: tc.secrets.values({"age": [0, 3]}, where=where),
     "records": lambda where: tc.secrets.records("age > 1", where=where),
     "taking_part": lambda where: tc.secrets.taking_part(where=where),
+    "policies": lambda where: tc.secrets.policies(
+        "sick", {"ill": tc.secrets.everything(), "well": None}, chosen={True: "ill", False: "well"}, where=where
+    ),
 }
 PEOPLE = {
     "another attribute": "sick == True",

@@ -130,7 +130,11 @@ class Policy(Held):
         values = (domain, secrets, listed, presence, name, person, per_person, order, item, against)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
-        self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
+        held = {name for family in secrets.families() for name in family.held}
+        if moved := sorted(held & self.moved_attributes):  # with all shapes, so that a policy that exists can be used
+            rule = "must be public, since people choose policies by it, and another secret of this policy changes it"
+            fix = "Leave it out of the other secrets. A choice that is secret cannot decide who is protected how."
+            raise PolicyError(rule, key="secrets", given=moved[0], fix=fix)
 
     def __repr__(self) -> str:
         return f"<policy {briefly(self.name)}: {briefly(str(self.domain))}>"

@@ -278,7 +278,7 @@ POLICY_KEYS: Final = Keys(
     ),
     Key(
         "secrets",
-        {"anyOf": [{"$ref": "#/$defs/family"}, {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}}]},
+        {"$ref": "#/$defs/families"},
         "What a release must not give away: one family of secrets, or the union of several.",
         read=together,
         required=True,
@@ -326,6 +326,13 @@ def policy_schema() -> Schema:
             "family": {
                 "anyOf": [schema for family in FAMILIES.values() for schema in family.schemas()],
                 "description": "A family of secrets.",
+            },
+            "families": {
+                "anyOf": [
+                    {"$ref": "#/$defs/family"},
+                    {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}},
+                ],
+                "description": "One family of secrets, or several.",
             },
             "fact": {
                 "anyOf": [schema for fact in FACTS.values() for schema in fact.schemas()],

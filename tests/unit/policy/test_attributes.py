@@ -52,7 +52,8 @@ def test_a_family_is_complete(keyword: str) -> None:
     for row in family.rows:
         assert str(row) in page, "the docs do not name it"
     said = family.example or keyword
-    text = f"{{domain: {{age: {{integers: [0, 99]}}, disease: {{categories: [flu, hiv]}}}}, secrets: {said}}}"
+    domain = "{age: {integers: [0, 99]}, disease: {categories: [flu, hiv]}, consent: {categories: [given, refused]}}"
+    text = f"{{domain: {domain}, secrets: {said}}}"
     assert isinstance(read_policy(text).secrets, family)
     jsonschema.Draft202012Validator(policy_schema()).validate(yaml.safe_load(text))
 

@@ -234,7 +234,7 @@ def test_settling_changes_no_edge(policy):
 
 
 def test_completion_offers_the_families_and_the_facts_only():
-    families = "attributes everything graph pairs partition records taking_part values within"
+    families = "attributes everything graph pairs partition policies records taking_part values within"
     assert dir(secrets) == families.split()
     assert dir(knowledge) == ["count", "marginal", "size"]
 

@@ -67,7 +67,17 @@ from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
-from tacit.policy.secrets import Secrets, attributes, everything, partition, records, taking_part, values, within
+from tacit.policy.secrets import (
+    Secrets,
+    attributes,
+    everything,
+    partition,
+    policies,
+    records,
+    taking_part,
+    values,
+    within,
+)
 from tacit.publish.local import RandomisedResponse, mangat, warner
 from tacit.publish.methods.criterion import Channel, Criterion
 from tacit.publish.methods.groupwise import Groupwise
@@ -186,6 +196,9 @@ _TWO_VALUES: Final = Policy(_PEOPLE, values({"disease": ["hiv"], "sick": [True]}
 _NEAR: Final = Policy(_PEOPLE, within(2, "age"))
 _FEW_NEAR: Final = Policy(Domain({"place": Integers(0, 29)}), within(1, "place"), [size(60)])
 _MANY_NEAR: Final = Policy(Domain({"place": Integers(0, 99)}), within(2, "place"), [size(1500)])
+_CHOSEN: Final = policies(
+    "sick", {"hides": values({"disease": ["hiv"]}), "shows": None}, chosen={True: "hides", False: "shows"}
+)
 _FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
 _RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
 _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
@@ -283,6 +296,7 @@ MECHANISMS: Final[Mapping[str, AuditCase]] = _with_examples(
         _case(
             "histogram-of-some-people", histogram("age", "sick"), Policy(_FEW, within(1, "age", where="sick == True"))
         ),
+        _case("histogram-of-chosen-policies", histogram("disease", "sick"), Policy(_PEOPLE, _CHOSEN)),
         _case("count-of-some-who-take-part", count(), Policy(_PEOPLE, taking_part(where="sick == True"))),
         _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
         _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),

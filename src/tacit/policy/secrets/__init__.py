@@ -7,6 +7,7 @@ In reading order:
                     them; values: these look like any other
     blocks          partition: values in one block
     distance        within: values up to a distance
+    chosen          policies: each person has the secrets of the policy that they chose
     presence_pairs  taking_part: being in the data; pairs: a list; graph: the same, from a graph
 
 A new family is a class and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
@@ -22,6 +23,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.secrets.anything import Attributes, Everything, SensitiveRecords, SensitiveValues, values
 from tacit.policy.secrets.blocks import Partition, exact_width
+from tacit.policy.secrets.chosen import Policies, policies
 from tacit.policy.secrets.distance import Within, within
 from tacit.policy.secrets.family import Secrets, SomePeople, Union, restricted_to
 from tacit.policy.secrets.presence_pairs import Pairs, TakingPart, graph, pairs
@@ -30,7 +32,17 @@ from tacit.policy.where import where as read_predicate
 
 FAMILIES: Final[dict[str, type[Secrets]]] = {
     one.keyword: one
-    for one in (Everything, Attributes, Partition, Within, Pairs, SensitiveValues, SensitiveRecords, TakingPart)
+    for one in (
+        Everything,
+        Attributes,
+        Partition,
+        Within,
+        Pairs,
+        SensitiveValues,
+        SensitiveRecords,
+        TakingPart,
+        Policies,
+    )
 }
 
 
@@ -84,6 +96,7 @@ __all__ = [
     "Everything",
     "Pairs",
     "Partition",
+    "Policies",
     "Secrets",
     "SensitiveRecords",
     "SensitiveValues",
@@ -96,6 +109,7 @@ __all__ = [
     "graph",
     "pairs",
     "partition",
+    "policies",
     "records",
     "taking_part",
     "values",
@@ -105,4 +119,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Return what a user may want to complete: the families."""
-    return ["attributes", "everything", "graph", "pairs", "partition", "records", "taking_part", "values", "within"]
+    return [name for name in __all__ if name.islower()]

@@ -109,6 +109,11 @@ class Secrets(ABC):
 
     # ---- edges ----
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The attributes that no edge of the whole policy may change; of most families none."""
+        return frozenset()
+
     @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse names and values that the domain does not have."""
