@@ -180,7 +180,19 @@ NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
     *("counts", "cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
-    *("rectangles", "secrets", "count", "top_k", "total", "where", "local", "plan", "true_records", "variance"),
+    *(
+        "rectangles",
+        "secrets",
+        "count",
+        "top_k",
+        "total",
+        "where",
+        "local",
+        "plan",
+        "true_records",
+        "variance",
+        "Times",
+    ),
 }
 
 
@@ -365,6 +377,9 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     ),
     "Dates: by": (lambda x: tc.Dates("2020-01-01", "2020-02-01", by=x), "dates.by", set()),
     "Dates: otherwise": (lambda x: tc.Dates("2020-01-01", "2020-02-01", otherwise=x), "otherwise", {"nothing"}),
+    "Times: step": (lambda x: tc.Times("2020-01-01", "2020-02-01", step=x), "times.step", set()),
+    "Times: zone": (lambda x: tc.Times("2020-01-01", "2020-02-01", zone=x), "times.zone", {"nothing"}),
+    "Times: otherwise": (lambda x: tc.Times("2020-01-01", "2020-02-01", otherwise=x), "otherwise", {"nothing"}),
     "Flag: otherwise": (tc.Flag, "otherwise", {"nothing", "yes"}),
     "Categories: ordered": (lambda x: tc.Categories(["a", "b"], ordered=x), "ordered", {"yes"}),
     "Categories: otherwise": (lambda x: tc.Categories(["a", "b"], otherwise=x), "otherwise", {"nothing"}),

@@ -246,7 +246,7 @@ def test_a_job_is_paid_before_its_first_release_and_as_a_whole(job: Job) -> None
     seen = []
     publish(job, on_release=lambda name, _: seen.append((spent(job), [run.state for run in runs(job)])))
     assert seen == [(job.cost, ["reserved"])] * 3
-    assert [(run.job, run.first, run.last, run.state) for run in runs(job)] == [("clinic", 2, 4, "finished")]
+    assert [(run.job, run.first, run.last, run.state) for run in runs(job)] == [("job.yaml", 2, 4, "finished")]
 
 
 def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_nothing(
