@@ -14,7 +14,6 @@ import typer
 
 from tacit.cli.screen import AsJson, command, plain_text, show, show_json, show_wrapped
 from tacit.errors import PolicyError
-from tacit.rows.files.written import UTF_8, Written
 
 if TYPE_CHECKING:
     from tacit.draft import DraftedLine, PolicyDraft
@@ -52,7 +51,7 @@ def check_policy(
     item: _Column = None,
     decimal: _Decimal = ".",
     form: _Format = "",
-    encoding: _Encoding = UTF_8,
+    encoding: _Encoding = "utf-8",
     key: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,6 +71,7 @@ def check_policy(
     are part of no release.
     """
     from tacit.policy.policy_file import load_policy
+    from tacit.rows.files.written import Written
 
     found = load_policy(policy)
     if pair and rows:
@@ -150,7 +150,7 @@ def draft(
     table: Annotated[str | None, typer.Option(metavar="NAME", help="The sheet or table, if there are several.")] = None,
     decimal: _Decimal = ".",
     form: _Format = "",
-    encoding: _Encoding = UTF_8,
+    encoding: _Encoding = "utf-8",
     has_header: Annotated[
         bool, typer.Option("--has-header", help="The first line contains names, even if they look like values.")
     ] = False,
@@ -165,6 +165,7 @@ def draft(
     from tacit.draft import draft as drafted
     from tacit.draft.metadata import read_description
     from tacit.rows.files.copied_tables import copied_table, is_other_table
+    from tacit.rows.files.written import Written
 
     told = Written(None, decimal, form, encoding)
     for key, file in (("--out", out), ("--job", job)):
@@ -178,7 +179,7 @@ def draft(
         raise PolicyError(
             "needs a workbook, a database or a description", key="--table", given=table, fix="Leave it out."
         )
-    if encoding != UTF_8 and copied:
+    if encoding != "utf-8" and copied:
         raise PolicyError("needs a CSV file", key="--encoding", given=encoding, fix="Leave it out.")
     if copied:
         data = str(copied_table(data, table, out.parent))
