@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 
 from tacit.report.charts.chart_parts import LINE
-from tacit_reproductions.measured import Number
+from tacit_reproductions.measured import Number, Runs
 
 Row = dict[str, Any]
 GREEN: Final = "#009E73"
@@ -26,6 +26,11 @@ def measured_row(x: float, series: str, number: Number) -> Row:
     """Return a measured number as a row, from two standard errors below it to two above it."""
     low, high = number.value - 2 * number.margin, number.value + 2 * number.margin
     return {"x": x, "series": series, "value": number.value, "lower": max(low, number.value / 10), "upper": high}
+
+
+def quartile_row(x: float, series: str, runs: Runs) -> Row:
+    """Return the mean of runs as a row, from the lower to the upper quartile."""
+    return {"x": x, "series": series, "value": runs.value, "lower": runs.lower, "upper": runs.upper}
 
 
 def error_bars(base: Any, width: float) -> Any:

@@ -55,3 +55,18 @@ class Number:
     def less(self, other: Number) -> Number:
         """Return the difference of two independent numbers."""
         return Number(self.value - other.value, math.hypot(self.error, other.error))
+
+
+@dataclass(frozen=True)
+class Runs(Number):
+    """The mean of runs with its standard error, and between which numbers the middle half of them lies."""
+
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, runs: Floats) -> Runs:
+        """Return what independent runs come to."""
+        found = Number.mean(runs)
+        lower, upper = np.quantile(runs, (0.25, 0.75))
+        return cls(found.value, found.error, float(lower), float(upper))

@@ -13,7 +13,7 @@ from tacit_reproductions.document_003 import clusters
 from tacit_reproductions.document_003 import ranges as lines
 from tacit_reproductions.document_003.constraints import MINUS, PLUS
 from tacit_reproductions.document_003.ordered import OrderedHierarchical
-from tacit_reproductions.marks import Row, coloured, error_bars, measured_row
+from tacit_reproductions.marks import Row, coloured, error_bars, measured_row, quartile_row
 from tacit_reproductions.measured import OURS
 
 # one colour for each secret, from everything to the narrowest; readable in grey too
@@ -42,12 +42,12 @@ def ranges_chart(found: lines.Measured, figure: str, name: str) -> Any:
 
 
 def clusters_chart(found: clusters.Measured, figure: str, settings: Sequence[clusters.Setting]) -> Any:
-    """Return one of Figures 1(a) to 1(f): objective by epsilon, a line for each secret (1(d), 1(e): each data set)."""
+    """Return one of Figures 1(a) to 1(f) but 1(d): objective by epsilon, a line for each secret (1(e): data set)."""
     own = {setting: found[setting] for setting in settings}
     by_data = len({setting.data for setting in own}) > 1
     called = {setting: _called(setting, by_data=by_data) for setting in own}
     marks = [
-        {**measured_row(float(epsilon), called[setting], by[mechanism]), "panel": mechanism}
+        {**quartile_row(float(epsilon), called[setting], by[mechanism]), "panel": mechanism}
         for mechanism in clusters.SHOWN
         for setting, by_epsilon in own.items()
         for epsilon, by in by_epsilon.items()
@@ -56,8 +56,21 @@ def clusters_chart(found: clusters.Measured, figure: str, settings: Sequence[clu
     labels = list(called.values())
     drawn = _panels(marks, labels, "objective over the best", series="secret").facet(**_columns(marks))
     names = ", ".join(dict.fromkeys(setting.data for setting in own))
-    said = "k-means, k = 4: objective over the best without privacy. Bars: two standard errors."
+    said = "k-means, k = 4: mean objective over the best without privacy. Bars: from lower to upper quartile."
     return styled(drawn, f"Figure 1({figure[-1]}): {names}", [said])
+
+
+def sizes_chart(found: clusters.Measured, settings: Sequence[clusters.Setting]) -> Any:
+    """Return Figure 1(d): how many times larger the objective of Laplace is than that within 128, by size."""
+    marks: list[Row] = [
+        {"x": float(epsilon), "series": data, "value": ratio, "panel": mechanism, "lower": ratio, "upper": ratio}
+        for mechanism, by_data in clusters.size_ratios(found, settings).items()
+        for data, by_epsilon in by_data.items()
+        for epsilon, ratio in by_epsilon.items()
+    ]
+    labels = [row["series"] for row in marks]
+    drawn = _panels(marks, labels, "Laplace over within 128", series="data set").facet(**_columns(marks))
+    return styled(drawn, "Figure 1(d): Skin by size", ["Ratio of the mean objectives of k-means, k = 4."])
 
 
 def structure_chart(mechanism: OrderedHierarchical) -> Any:

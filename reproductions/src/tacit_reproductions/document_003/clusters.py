@@ -30,7 +30,7 @@ from tacit_reproductions.document_003.kmeans import (
     random_centres,
 )
 from tacit_reproductions.document_003.ranges import KM
-from tacit_reproductions.measured import OURS, Number
+from tacit_reproductions.measured import OURS, Runs
 from tacit_reproductions.results import Claim, Table, about, check, said, spread
 
 PRINTED: Final = "as printed (invalid)"
@@ -107,16 +107,16 @@ class Starts:
         return best_objective(self.data)
 
     @cached_property
-    def no_noise(self) -> Number:
+    def no_noise(self) -> Runs:
         """The objective without privacy from the same starts, over the best."""
-        return Number.mean(self.data.objective(lloyd(self.data, self.centres)) / self.best)
+        return Runs.of(self.data.objective(lloyd(self.data, self.centres)) / self.best)
 
-    def trial(self, setting: Setting, epsilon: Fraction, *, printed: bool) -> Number:
+    def trial(self, setting: Setting, epsilon: Fraction, *, printed: bool) -> Runs:
         """Return the objective of noisy k-means over the best."""
         found = noisy_lloyd(self.data, self.centres, setting.reach, epsilon, printed=printed)
-        return Number.mean(self.data.objective(found) / self.best)
+        return Runs.of(self.data.objective(found) / self.best)
 
-    def ours(self, setting: Setting, epsilon: Fraction, runs: int) -> Number:
+    def ours(self, setting: Setting, epsilon: Fraction, runs: int) -> Runs:
         """Return the objective of our releases over the best."""
         import pandas as pd
 
@@ -128,10 +128,10 @@ class Starts:
         # rows are counted once for all of them; noise is drawn for each
         releases: list[Any] = [reserved.make() for reserved in session.reserve([plan] * runs)]
         found = [np.asarray(release.centres) for release in releases]
-        return Number.mean(self.data.objective(np.stack(found)) / self.best)
+        return Runs.of(self.data.objective(np.stack(found)) / self.best)
 
 
-Measured: TypeAlias = Mapping[Setting, Mapping[Fraction, Mapping[str, Number]]]
+Measured: TypeAlias = Mapping[Setting, Mapping[Fraction, Mapping[str, Runs]]]
 Figures: TypeAlias = dict[str, list[Setting]]
 
 
@@ -153,9 +153,9 @@ def figures(tweets: Points, skin: Sequence[Points], synthetic: Points, *, few: b
     return found
 
 
-def measured(starts: Starts, setting: Setting, effort: Effort) -> dict[Fraction, dict[str, Number]]:
+def measured(starts: Starts, setting: Setting, effort: Effort) -> dict[Fraction, dict[str, Runs]]:
     """Run all mechanisms on one line of a figure."""
-    found: dict[Fraction, dict[str, Number]] = {}
+    found: dict[Fraction, dict[str, Runs]] = {}
     for epsilon in effort.epsilons:
         found[epsilon] = {
             PRINTED: starts.trial(setting, epsilon, printed=True),
@@ -173,19 +173,24 @@ def cluster_tables(found: Measured, drawn: Figures) -> list[Table]:
     for setting, by_epsilon in found.items():
         where = ", ".join(_panel(figure) for figure, settings in drawn.items() if setting in settings)
         for epsilon, by in by_epsilon.items():
-            cells = [by[name].written(",.3f") if name in by else "" for name in (NO_NOISE, *SHOWN)]
+            cells = [_cell(by[name]) if name in by else "" for name in (NO_NOISE, *SHOWN)]
             line = (where, setting.data, setting.label, f"{float(epsilon):g}", *cells)
             every.append(line)
             if epsilon in (min(by_epsilon), max(by_epsilon)):
                 lines.append(line)
     headings = ("figure", "data set", "secret", "epsilon", NO_NOISE, *SHOWN)
     notes = (
-        "Mean objective of k-means over the best without privacy that 20 spread starts find. Both noisy versions go "
+        "Mean objective of k-means over the best without privacy that 20 spread starts find, and in brackets lower "
+        "and upper quartile of the runs. Both noisy versions go "
         f"{ITERATIONS} iterations from starts anywhere in the domain; the column without privacy shows what these "
         "starts alone cost. As printed, nothing keeps centres in the domain.",
     )
     title = "Figure 1: objective of k-means over the best without privacy"
     return [Table(title, headings, lines, notes), Table(f"{title}, every epsilon", headings, every, on_screen=False)]
+
+
+def _cell(runs: Runs) -> str:
+    return f"{runs.written(',.3f')} ({runs.lower:,.3f} to {runs.upper:,.3f})"
 
 
 def cluster_claims(found: Measured, drawn: Figures, effort: Effort) -> list[Claim]:
@@ -228,6 +233,7 @@ def cluster_claims(found: Measured, drawn: Figures, effort: Effort) -> list[Clai
             ", ".join(map(_times, worst)),
             (check("largest ratio in three, in four dimensions", worst[1:], "above", worst[0]),),
         ),
+        _theta_claim(found, swept, run),
         _size_claim(found, drawn["1d"], effort),
         *(_attribute_claim(found, full, one, effort) for full, one in _by_twos(drawn["1e"])),
         *(_block_claim(found, drawn["1f"][0], one, effort) for one in drawn["1f"][1:]),
@@ -270,6 +276,41 @@ def _gain_claim(found: Measured, settings: Sequence[Setting], figure: str, effor
         (check("largest gain with printed noise, with valid noise", list(gains.values()), "at least", _ORDER),),
         "what was gained was not paid for: a valid sensitivity hardly knows theta",
     )
+
+
+def _theta_claim(found: Measured, swept: Sequence[Sequence[Setting]], run: str) -> Claim:
+    """Judge that a narrower secret may cost more: where the mean rises by more than two standard errors."""
+    risen = []
+    for settings in swept:
+        pairs = [
+            (found[a][epsilon][PRINTED], by[PRINTED]) for a, b in pairwise(settings) for epsilon, by in found[b].items()
+        ]
+        more = [narrow.less(wide) for wide, narrow in pairs]
+        risen.append((sum(one.value > 2 * one.margin for one in more), len(more)))
+    return Claim(
+        "1(a)-(c)",
+        "the next smaller theta, at the same epsilon: pairs whose error is larger by two standard errors",
+        run,
+        "error need not fall with theta, in each of the three figures",
+        ", ".join(f"{many} of {of}" for many, of in risen),
+        (check("pairs in each figure", [many for many, _ in risen], "above", 0),),
+        "the same starts with less noise",
+    )
+
+
+def size_ratios(found: Measured, settings: Sequence[Setting]) -> dict[str, dict[str, dict[Fraction, float]]]:
+    """Return Figure 1(d): the objective of Laplace over that within 128, by mechanism, data set and epsilon."""
+    return {
+        name: {
+            full.data: {
+                epsilon: found[full][epsilon][name].value / by[name].value
+                for epsilon, by in found[one].items()
+                if name in by
+            }
+            for full, one in _by_twos(settings)
+        }
+        for name in SHOWN
+    }
 
 
 def _size_claim(found: Measured, settings: Sequence[Setting], effort: Effort) -> Claim:

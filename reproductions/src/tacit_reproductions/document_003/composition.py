@@ -129,7 +129,7 @@ def composition_claims() -> list[Claim]:
 
 def lemma_5_2() -> Claim:
     """Return whether differential privacy promises what every Blowfish policy without knowledge does."""
-    logs = np.log(_random_laws((_MECHANISMS, 4, 3)))
+    logs = np.log(random_laws((_MECHANISMS, 4, 3)))
     between = np.abs(logs[:, :, np.newaxis] - logs[:, np.newaxis]).max(axis=3)  # values x values
     graphs = noise.uniform_below(2, between.shape).astype(np.bool_)
     more = int((np.where(graphs, between, 0).max(axis=(1, 2)) > between.max(axis=(1, 2))).sum())
@@ -190,14 +190,15 @@ def _loss_by_distance(values: int = 6, epsilon: float = 0.7) -> float:
 
 def _sequential_violations() -> int:
     """Return how often two random mechanisms on two data sets lose more together than both losses in sum."""
-    first = _random_laws((_MECHANISMS, 2, 3))
-    second = _random_laws((_MECHANISMS, 2, 3, 3))
+    first = random_laws((_MECHANISMS, 2, 3))
+    second = random_laws((_MECHANISMS, 2, 3, 3))
     one, two = (np.abs(np.log(laws[:, 0] / laws[:, 1])) for laws in (first, second))
     both = np.abs(np.log(first[:, 0] / first[:, 1])[:, :, np.newaxis] + np.log(second[:, 0] / second[:, 1]))
     return int((both.max(axis=(1, 2)) > one.max(axis=1) + two.max(axis=(1, 2)) + 1e-12).sum())
 
 
-def _random_laws(shape: tuple[int, ...]) -> Floats:
+def random_laws(shape: tuple[int, ...]) -> Floats:
+    """Return laws with as many outputs as the last number says, none of them rare."""
     weights = 0.1 + noise.uniform_below(10**6, shape) / 10**6
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 

@@ -14,9 +14,11 @@ import numpy as np
 from tacit_reproductions import data
 from tacit_reproductions.document_003 import charts, clusters
 from tacit_reproductions.document_003 import ranges as lines
+from tacit_reproductions.document_003.adversaries import adversary_claims
 from tacit_reproductions.document_003.ordered import OrderedHierarchical
+from tacit_reproductions.document_003.orders import order_claims
 from tacit_reproductions.document_003.theorems import example_graph, example_table, theorem_claims
-from tacit_reproductions.measured import Number
+from tacit_reproductions.measured import Number, Runs
 from tacit_reproductions.reproduction import Document, Part, Run
 from tacit_reproductions.results import Claim, Table, check
 
@@ -33,6 +35,8 @@ class Effort:
     distances: tuple[int, ...]
     clusters: clusters.Effort
     few: bool
+    beliefs: int  # that are tried of each policy
+    runs_of_lines: int  # of made-up counts
 
 
 FULL: Final = Effort(
@@ -41,6 +45,8 @@ FULL: Final = Effort(
     distances=(5, 50, 500),
     clusters=clusters.Effort(_TENTHS, runs=50, runs_on_many=10, our_epsilons=_FEW, our_runs=10),
     few=False,
+    beliefs=500,
+    runs_of_lines=1_000,
 )
 QUICK: Final = Effort(
     lines.Effort((Fraction(1, 2), Fraction(1)), ranges=10_000, runs=5, baseline_runs=20),
@@ -48,6 +54,8 @@ QUICK: Final = Effort(
     distances=(5, 50),
     clusters=clusters.Effort((Fraction(1, 10), Fraction(1)), 8, 4, our_epsilons=(Fraction(1),), our_runs=3),
     few=True,
+    beliefs=10,
+    runs_of_lines=50,
 )
 
 
@@ -88,9 +96,16 @@ def _recomputed(run: Run) -> Part:
     }
     drawn, by_name = found.figures(few=effort.few), found.by_name()
     settings = list(dict.fromkeys(setting for listed in drawn.values() for setting in listed))
-    parts = ["theorems", *(f"ranges: {one}" for one in of_lines), *(f"clusters: {one}" for one in settings)]
+    parts = [
+        "theorems",
+        "adversaries",
+        *(f"ranges: {one}" for one in of_lines),
+        *(f"clusters: {one}" for one in settings),
+    ]
     with run.shown("theorems", parts):
         claims, example = theorem_claims(), example_table()
+    with run.shown("adversaries", parts):
+        claims += [*adversary_claims(effort.beliefs), *order_claims(effort.runs_of_lines)]
     ranges: dict[lines.Setting, Any] = {}
     for setting, line in of_lines.items():
         with run.shown(f"ranges: {setting}", parts):
@@ -181,6 +196,7 @@ def _charts(
         f"figure-{figure}": partial(charts.clusters_chart, clustered, figure, settings)
         for figure, settings in figures.items()
     }
+    drawn["figure-1d"] = partial(charts.sizes_chart, clustered, figures["1d"])
     drawn["figure-2a"] = partial(charts.structure_chart, OrderedHierarchical(16, 4, 2))
     for figure, name in zip(("2b", "2c"), dict.fromkeys(setting.line for setting in ranges), strict=True):
         drawn[f"figure-{figure}"] = partial(charts.ranges_chart, ranges, figure, name)
@@ -211,7 +227,8 @@ def _plain(found: Mapping[Any, Mapping[Fraction, Mapping[str, Any]]]) -> list[di
 
 def _number(found: Any) -> dict[str, Any]:
     if isinstance(found, Number):
-        return {"value": found.value, "standard_error": found.error}
+        quartiles = {"quartiles": [found.lower, found.upper]} if isinstance(found, Runs) else {}
+        return {"value": found.value, "standard_error": found.error, **quartiles}
     return {"raw": _number(found.raw), "rising": _number(found.rising), "how": found.how}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.report.charts.audit_charts import conflict
 from tacit.report.charts.chart_parts import BLUE, INK, LINE, SKY, styled
-from tacit_reproductions.marks import Row, coloured
+from tacit_reproductions.marks import GREEN, Row, coloured
 
 _RAMP: Final = ("#222222", "#D55E00", "#0072B2")
 _PANELS: Final = {"tau": "tau", "share": "confidence", "size": "size of the group"}
@@ -32,6 +32,27 @@ def density_chart(scale: float = 10.0, within: float = 30.0) -> Any:
         f"Figure 1.1: Laplace noise, b = {scale:g}",
         [f"Shaded: within {within:g}, {-np.expm1(-within / scale):.1%}."],
     )
+
+
+def densities_chart(laws: Sequence[tuple[float, float]] = ((0, 1), (0, 2), (0, 4), (-5, 4))) -> Any:
+    """Return Figure 2.2: densities of Laplace noise, by mean and scale."""
+    rows = [
+        {"x": at, "y": float(np.exp(-abs(at - mean) / scale) / (2 * scale)), "series": f"mean {mean:g}, b = {scale:g}"}
+        for mean, scale in laws
+        for at in np.linspace(-15, 15, 241).tolist()
+    ]
+    names = list(dict.fromkeys(row["series"] for row in rows))
+    drawn = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_line()
+        .encode(
+            x=alt.X("x:Q", title="noise"),
+            y=alt.Y("y:Q", title="density"),
+            color=coloured(names, (*_RAMP, GREEN)),
+        )
+        .properties(width=420, height=200)
+    )
+    return styled(drawn, "Figure 2.2: Laplace noise", ["Flatter as the scale grows."])
 
 
 def closeness_chart(curves: Sequence[Row]) -> Any:
