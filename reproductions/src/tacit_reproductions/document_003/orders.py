@@ -71,7 +71,7 @@ def _rising(runs: int) -> list[Claim]:
         found[many] = totals
     over = [total / math.log(values) ** 3 for total, values in zip(found["one"], _SHORT, strict=True)]
     each = [total / values for total, values in zip(found["all"], _SHORT, strict=True)]
-    run = f"repaired mechanism, {runs} runs of made-up counts on {_SHORT[0]} to {_SHORT[-1]:,} values"
+    run = f"repaired mechanism, {runs:,} runs of made-up counts on {_SHORT[0]} to {_SHORT[-1]:,} values"
     return [
         Claim(
             "section 7.1",
