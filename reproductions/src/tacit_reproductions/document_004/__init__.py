@@ -5,6 +5,7 @@ In reading order:
     figures                document 004, disclosure and reconstruction privacy
     tables                 its tables of people
     examples               its examples and small tables
+    theorems               its lemmas, theorems and corollaries
     disclosures            what noisy answers disclose
     charts                 the figures, drawn
     violations             groups that are too large, by its criterion and exactly
