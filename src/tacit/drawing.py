@@ -30,9 +30,9 @@ def watched(what: str, progress: Callable[[float], None] | None) -> Iterator[Cal
         yield lambda share: tell(what, int(100 * share), 100)
 
 
-def briefly(text: str, longest: int = 90) -> str:
+def briefly(text: str) -> str:
     """Return a text in one line, cut where it gets too long."""
-    return shorten(text, longest, placeholder=" ..")
+    return shorten(text, 90, placeholder=" ..")
 
 
 def as_html(held: Any) -> str:

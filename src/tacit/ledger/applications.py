@@ -17,7 +17,7 @@ Why         What was shown is weighed before the ledger is locked; in the one lo
             is computed over all outcomes and about all attributes of a limit together, or bounded from above
             (`plan/leakage/outcomes.py`). Every release that shows single records is weighed where it is
             charged, also in a group of a split that pays nothing. With `by`, it counts for every day and person that
-            its `where` may pick (`plan/leakage/picked.py`).
+            its `where` may pick (`plan/leakage/shown.py`).
 Reference   docs/decisions/0015-leakage.md.
 Checked by  tests/unit/ledger/test_applications.py, tests/unit/ledger/test_limits_over_days.py,
             tests/contract/test_application_races.py.

@@ -312,10 +312,10 @@ def check_names(names: Sequence[Any], keyword: str) -> None:
         )
 
 
-def check_different(names: Sequence[str], key: str, fix: str = "Remove one.") -> None:
+def check_different(names: Sequence[str], key: str) -> None:
     """Refuse names of which one is there twice."""
     if len(set(names)) < len(names):
-        raise PlanError("must name different attributes", key=key, given=list(names), fix=fix)
+        raise PlanError("must name different attributes", key=key, given=list(names), fix="Remove one.")
 
 
 def columns_of(predicate: Where | None) -> frozenset[str]:

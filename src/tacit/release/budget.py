@@ -34,8 +34,7 @@ from tacit.ledger.clauses import Clause, Limits, RecordsShown, TableNote, check_
 from tacit.ledger.coins import CoinState, Content, Contents, RaisedCoins, Reached, StateMoved
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.noise.kept_coins import new_secret
-from tacit.plan.leakage.picked import labels_by, of_each
-from tacit.plan.leakage.shown import Shown, ShownSoFar
+from tacit.plan.leakage.shown import Shown, ShownSoFar, labels_by, of_each
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.policy.attributes.attribute import Attribute

@@ -61,7 +61,6 @@ def html_report(
     budget: Fraction | None = None,
     analyst: str | None = None,
     charts: Mapping[str, str] | None = None,
-    csv_links: bool = True,
     tables: Mapping[str, Sequence[str]] | None = None,
     learned: Sequence[str] = (),
     workbook: str = "",
@@ -76,8 +75,8 @@ def html_report(
         budget: What might have been spent in all, if it is to be shown.
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
-        csv_links: Whether each release has its values beside the report, in a file called like the release.
-        tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
+        tables: The names of the files with the values of each release, where these are more than one called like it:
+            each table of marginals, and cross tables.
         learned: What applications could have learned by now, and their limits, sentence by sentence.
         workbook: The name of a file beside the report with all values, if there is one.
     """
@@ -88,7 +87,7 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = inline(svg, f"chart-{number}")
-        files = (tables or {}).get(name) or [planned_file_name(name, record.plan)] if csv_links else []
+        files = (tables or {}).get(name) or [planned_file_name(name, record.plan)]
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None

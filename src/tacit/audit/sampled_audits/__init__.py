@@ -5,7 +5,6 @@ In reading order:
     canonical      what a reader sees of an output
     views          where in an output a leak may show
     made_up        made-up data sets, as rows that a session can open
-    made_up_numbers  people of whose rows one number is made
     draws          outputs, drawn many at a time
     shown_records  what is shown of true records
     events         events that tell two samples apart

@@ -10,6 +10,5 @@ In reading order:
     coalition_boxes  the best for the few lines of a coalition
     leakage_plan     what a plan says, and how it changes with the dependence
     budget           the plan
-    shown            what a release shows of single records, and to whom
-    picked           which days and people that is about
+    shown            what a release shows of single records, of which days and people, and to whom
 """

@@ -274,11 +274,11 @@ def in_data(size: int, query: Watched, domain: Domain) -> str:
     return shown(size * query.unit(domain))
 
 
-def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
+def gather(jumps: Iterable[Jump], why: tuple[str, ...] = ()) -> LargestStep:
     """Return the largest of many jumps."""
     unique = set(jumps)
     if not unique:
-        return LargestStep(0, 0, 0, 0, (), why, exact)
+        return LargestStep(0, 0, 0, 0, (), why, exact=True)
     return LargestStep(
         up=max(jump.up for jump in unique),
         down=max(jump.down for jump in unique),
@@ -286,7 +286,7 @@ def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = Tr
         square=max(jump.square for jump in unique),
         profiles=outermost({(jump.fall, jump.rise) for jump in unique}),
         why=why,
-        exact=exact and not any(jump.bound for jump in unique),
+        exact=not any(jump.bound for jump in unique),
     )
 
 
