@@ -45,11 +45,17 @@ CHECK_INS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class ItemSet:
-    """How many people have each item, in the order of the items' numbers; `exact` counts are no estimates."""
+    """How many people have each item, in the order of the items' numbers; `exact` counts are no estimates.
+
+    `seen` items occur for certain: their count is exact, or they are in the records that there are. `records` is how
+    many records there are in all, where their lengths are known, else 0.
+    """
 
     name: str
     counts: IntArray
     exact: int
+    seen: int = 0
+    records: int = 0
 
     def __str__(self) -> str:
         return f"{self.name} ({self.exact:,} of {len(self.counts):,} counts exact)"
@@ -150,8 +156,14 @@ def read_items(folder: Path, name: str) -> ItemSet:
     with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text:
         rows = list(csv.DictReader(text))
     exact = sum(row.get("kind", "exact") == "exact" for row in rows)  # complete sets have no such column
+    seen = sum(row.get("kind", "exact") == "exact" or int(row["prefix_count"]) > 0 for row in rows)
     counts = sorted((int(row["item"]), int(row["count"])) for row in rows)
-    return ItemSet(name, np.array([count for _, count in counts], dtype=np.int64), exact)
+    lengths = file.with_name("transaction_lengths.csv")
+    records = 0
+    if lengths.is_file():
+        with lengths.open(encoding="utf-8") as text:
+            records = sum(int(row["transactions"]) for row in csv.DictReader(text))
+    return ItemSet(name, np.array([count for _, count in counts], dtype=np.int64), exact, seen, records)
 
 
 def read_check_ins(folder: Path, name: str) -> CheckIns:
