@@ -70,7 +70,7 @@ def sizes_chart(found: clusters.Measured, settings: Sequence[clusters.Setting]) 
     ]
     labels = [row["series"] for row in marks]
     drawn = _panels(marks, labels, "Laplace over within 128", series="data set").facet(**_columns(marks))
-    return styled(drawn, "Figure 1(d): Skin by size", ["Ratio of the mean objectives of k-means, k = 4."])
+    return styled(drawn, "Figure 1(d): one set by size", ["Ratio of the mean objectives of k-means, k = 4."])
 
 
 def structure_chart(mechanism: OrderedHierarchical) -> Any:

@@ -294,7 +294,6 @@ def _theta_claim(found: Measured, swept: Sequence[Sequence[Setting]], run: str) 
         "error need not fall with theta, in each of the three figures",
         ", ".join(f"{many} of {of}" for many, of in risen),
         (check("pairs in each figure", [many for many, _ in risen], "above", 0),),
-        "the same starts with less noise",
     )
 
 
