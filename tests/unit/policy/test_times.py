@@ -150,3 +150,11 @@ def test_parts_are_counted_where_rows_are(tmp_path: Path) -> None:
     assert session.release(tc.count(where), epsilon=0.1).values.tolist() == [late]
     with pytest.raises(tc.PlanError, match=r"must be a part that a .* has; got 'row'. Ask for t.hour or t.weekday"):
         session.plan(tc.count("t.row == 1"), epsilon=0.1)
+
+
+def test_the_first_and_the_last_days_of_the_calendar_have_clocks() -> None:
+    for end, zone, ahead in (("9999-12-31", "Asia/Shanghai", 28_800), ("0001-01-01", "Asia/Shanghai", 29_143)):
+        times = Times(end, end, zone=zone)
+        ((start, offset),) = times.offsets
+        assert offset == ahead
+        assert start < times.first - ahead  # UTC of the first value

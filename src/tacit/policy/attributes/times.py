@@ -207,11 +207,10 @@ class Times(InTime):
             assert offset is not None  # noqa: S101 - a zone has one
             return offset // second
 
-        now, end = (
-            min(max(_EPOCH + at * second + around, _FIRST), _LAST)
-            for at, around in ((self.first, -2 * day), (self.first + self.size * self.seconds, 2 * day))
-        )
-        found = [((now - _EPOCH) // second, ahead(now))]
+        ends = self.first - 2 * _UNITS["day"], self.first + self.size * self.seconds + 2 * _UNITS["day"]
+        years = ((_FIRST - _EPOCH) // second, (_LAST - _EPOCH) // second)
+        now, end = (_EPOCH + min(max(at, years[0]), years[1]) * second for at in ends)
+        found = [(ends[0], ahead(now))]
         while now < end:
             low, high = now, min(now + day, end)
             now, new = high, ahead(high)
