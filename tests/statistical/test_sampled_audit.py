@@ -177,7 +177,8 @@ def test_tables_show_much_of_what_a_record_loses(name):
 def test_selections_show_at_least_half_of_their_epsilon(name):
     subject = MECHANISMS[name].make()
     fewest = 20_000 if name == "above-both" else 8_000  # its worst outputs are rare
-    samples = min(30_000, max(fewest, subject.most_samples))  # some take milliseconds for each output
+    most = 160_000 if name.endswith("of-a-list") else 30_000  # the scores of a list are close to each other
+    samples = min(most, max(fewest, subject.most_samples))  # some take milliseconds for each output
     found = sampled(subject.release, subject.hidden, subject.cover, subject.epsilon, samples, ALPHA)
     assert found.verdict == Verdict.NONE_FOUND, str(found)
     assert found.tightness >= 0.5, str(found)

@@ -28,7 +28,7 @@ PEOPLE = tc.Domain({"age": tc.Integers(0, 5), "sick": tc.Flag()})
 IN_PARTS = ["variance"]  # no pair of neighbours is the worst for each of its parts
 ADDITIVE = [name for name, case in MECHANISMS.items() if case.modules == ("linear",) and name not in IN_PARTS]
 ENDLESS = [
-    name for name, case in MECHANISMS.items() if {"masked", "masked_columns"} & {*case.modules}
+    name for name, case in MECHANISMS.items() if {"masked", "masked_columns", "grown"} & {*case.modules}
 ]  # no last output
 OTHERS = [name for name in MECHANISMS if name not in (*ADDITIVE, *ENDLESS)]
 
