@@ -4,6 +4,7 @@ In reading order:
 
     counts         how many people, in all or in each cell: `count`, `histogram` and `marginals`
     listed_counts  how many people each predicate of a list picks: `counts`
+    time_parts     histograms by parts of times: hour, weekday, month or year
     cumulative     people up to each value
     ranges         people between two values
     rectangles     the same for two attributes at once, or for a map

@@ -40,6 +40,7 @@ from tacit.plan.question_keys import (
     first_attribute,
     first_predicate,
 )
+from tacit.plan.questions.time_parts import PartCounts, has_parts
 from tacit.plan.sensitivity.moves import directions, exact_groups, finest_groups
 from tacit.plan.sensitivity.responses import CellTables, Response, cell_labels, everybody
 from tacit.policy.attributes.attribute import Value
@@ -118,6 +119,13 @@ class Marginals(CellTables, Linear, LineEntries):
     keyword: ClassVar[str] = "marginals"
     readings: ClassVar[tuple[str, ...]] = ("people", "rows")
     entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
+
+    def resolved(self, domain: Domain) -> Query:
+        if len(self.sets) == 1 and self.each is None and has_parts(self.sets[0], domain):
+            found = PartCounts.of_cells(self.sets[0], self.where, self.of, domain)
+            found.check(domain)
+            return found
+        return super().resolved(domain)
 
     def check(self, domain: Domain) -> None:
         for names in self.sets:
@@ -288,6 +296,8 @@ def histogram(
 ) -> Marginals:
     """Ask for the number of people in each cell of these attributes; for a set of items, for each item.
 
+    Parts of times and dates stand beside attributes: `histogram("arrived.hour", "ward")`.
+
     With `each`, for how many people have each value of one number of each person, as in `mean`.
     """
     if each is not None:
@@ -342,7 +352,10 @@ HISTOGRAM: Final = Question(
     some=("attributes", "each"),
     ask=histogram,
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
-    shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
+    shown=(
+        ("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),
+        ("`{histogram: arrived.hour}`", "the same by a part of a time: `hour`, `weekday`, `month` or `year`"),
+    ),
     by_group=IN_A_HISTOGRAM,
 )
 MARGINALS: Final = Question(

@@ -105,10 +105,14 @@ class CellTable:
             relation = shape.relation(axis)
             runs = [run for part in parts for run in part]
             ends = np.array(runs, dtype=np.int64)
-            gaps = np.maximum(0, np.maximum(ends[:, None, 0] - ends[:, 1], ends[:, 0] - ends[:, None, 1]))
             starts = np.cumsum([0, *(len(part.parts) for part in parts[:-1])])
-            far = np.where(relation.meets(runs, runs), gaps, _NEVER)
-            least = np.minimum.reduceat(np.minimum.reduceat(far, starts, axis=0), starts, axis=1).reshape(along)
+            rows = []
+            for part in parts:  # hours of years have thousands of runs, and all pairs of them would fill the memory
+                own = np.array(list(part), dtype=np.int64)
+                gaps = np.maximum(0, np.maximum(own[:, None, 0] - ends[:, 1], ends[:, 0] - own[:, None, 1]))
+                far = np.where(relation.meets(list(part), runs), gaps, _NEVER).min(axis=0)
+                rows.append(np.minimum.reduceat(far, starts))
+            least = np.stack(rows).reshape(along)
             allowed = allowed & (least < _NEVER)
             if shape.shares_distance(relation):
                 shared.append((least, axis))

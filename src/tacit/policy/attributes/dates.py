@@ -139,14 +139,19 @@ class InTime(OrderedAttribute):
     def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
         if not part or symbol == "has":
             return super().atom(name, part, symbol, operand)
+        numbers = self.numbers(name, part)
+        (axis,) = self.axes(name)
+        low, high = _PARTS[part]
+        held = Integers(low, high).picked(symbol, operand).marks(numbers - low)
+        ends = np.flatnonzero(np.diff(held.astype(np.int8), prepend=0, append=0)).tolist()
+        return axis, Intervals.of((first, after - 1) for first, after in zip(ends[::2], ends[1::2], strict=True))
+
+    def numbers(self, name: str, part: str) -> npt.NDArray[np.int64]:
+        """Return the year, month, weekday or hour of each value, or refuse what is no part of it."""
         if part not in self.parts:
             fix = f"Ask for {' or '.join(f'{name}.{one}' for one in self.parts)}." if self.parts else "Name a value."
             raise PolicyError(f"must be a part that a {self.period} has", given=part, fix=fix)
-        (axis,) = self.axes(name)
-        low, high = _PARTS[part]
-        held = Integers(low, high).picked(symbol, operand).marks(_numbers(self.starts, part) - low)
-        ends = np.flatnonzero(np.diff(held.astype(np.int8), prepend=0, append=0)).tolist()
-        return axis, Intervals.of((first, after - 1) for first, after in zip(ends[::2], ends[1::2], strict=True))
+        return _numbers(self.starts, part)
 
     @classmethod
     def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:

@@ -30,6 +30,7 @@ from tacit.plan.questions import (
 )
 from tacit.plan.questions.listed_counts import PREDICATE
 from tacit.plan.questions.moments import Moment
+from tacit.plan.questions.time_parts import PartCounts
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
 from tacit.release.results.record import LinearRecord
@@ -99,6 +100,12 @@ def _(query: ListedCounts, record: Any) -> View:
     rows = interval_rows(record.values[:many], lower[:many], upper[:many], label=labels)
     notes = (f"The first {many} of {len(record.values):,} predicates.",) if many < len(record.values) else ()
     return View(lying_bars(rows, PREDICATE, ALONE, what=query.who), notes)
+
+
+@draw.register
+def _(query: PartCounts, record: Any) -> View:
+    domain = query.cells(record.plan.policy.domain)
+    return histogram_view(HistogramPart(domain, query.names, record.values, record.interval, query.who), ALONE)
 
 
 @draw.register
@@ -259,6 +266,11 @@ def _(query: Marginals, domain: Domain, at: int) -> str:
 @say_place.register
 def _(query: ListedCounts, domain: Domain, at: int) -> str:
     return printable(query.predicates[at][0])
+
+
+@say_place.register
+def _(query: PartCounts, domain: Domain, at: int) -> str:
+    return _cell_words(query.names, query.cells(domain), at)
 
 
 @say_place.register(Total)
