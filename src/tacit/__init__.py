@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from tacit.plan.sensitivity.steps import largest_step as largest_step
     from tacit.policy import knowledge as known  # noqa: F401 - public by this name
     from tacit.policy import secrets as secrets
+    from tacit.policy.application import Application as Application
     from tacit.policy.attributes import Categories as Categories
     from tacit.policy.attributes import Dates as Dates
     from tacit.policy.attributes import Decimals as Decimals
@@ -126,6 +127,7 @@ _MODULES: Final = {
         "variance",
     ],
     "plan.sensitivity.steps": ["LargestStep", "largest_step"],
+    "policy.application": ["Application"],
     "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items", "Times"],
     "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],

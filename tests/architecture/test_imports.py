@@ -28,7 +28,7 @@ STAGES = (
     "report",
 )
 ORDER = (*STAGES, "cli")  # the command line drives all of it
-FOR_EVERYBODY = ("arrays", "errors", "amounts", "drawing")
+FOR_EVERYBODY = ("arrays", "clock", "errors", "amounts", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (

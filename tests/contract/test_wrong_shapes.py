@@ -177,7 +177,19 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
 }
 # public callables that take none of these, and what is no callable
 NO_ROWS = {
-    *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
+    *(
+        "ABSENT",
+        "Application",
+        "Categories",
+        "Dates",
+        "Decimals",
+        "Domain",
+        "Explanation",
+        "Flag",
+        "Grid",
+        "Integers",
+        "ItemCounts",
+    ),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
     *("counts", "cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
     *(
@@ -452,6 +464,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
         "retention",
         set(),
     ),
+    "Application": (lambda x: tc.Application("a", "to count", "count", x), "", {"path", "sql", "text", "texts"}),
     "Applications": (lambda x: tc.Applications(x, sensitive={}, coalitions={}, limit=1), "", set()),
     "local.warner": (tc.local.warner, "", {"number", "decimal"}),
     "local.mangat": (tc.local.mangat, "", {"number", "decimal"}),

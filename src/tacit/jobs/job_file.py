@@ -142,6 +142,9 @@ class JobRelease:
         bool, Key("consistent", BOOLEAN, "Let marginals agree and cumulative counts never fall.", "no")
     ] = False
     nonnegative: Annotated[bool, Key("nonnegative", BOOLEAN, "Let no count be below zero.", "no")] = False
+    application: Annotated[
+        str | None, Key("application", TEXT, "Who asks, where the policy declares who may.", "as true records say")
+    ] = None
 
 
 def schema_of_release(keys: Keys) -> Schema:

@@ -125,7 +125,8 @@ def sweep(job: Job, on_progress: Progress | None = None) -> dict[str, list[Expla
 
 def _planned(job: Job, planner: Planner, release: JobRelease, cost: Fraction | Accuracy) -> Plan:
     with _name_in_refusals(job, release):
-        return planner.plan(release.query, cost, consistent=release.consistent, nonnegative=release.nonnegative)
+        options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
+        return planner.plan(release.query, cost, **options, application=release.application)
     raise AssertionError  # the refusal was raised
 
 
@@ -265,6 +266,7 @@ def _check_accuracy(job: Job, left: Fraction) -> None:
                 its_share,
                 consistent=release.consistent,
                 nonnegative=release.nonnegative,
+                application=release.application,
             )
 
 

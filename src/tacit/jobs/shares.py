@@ -29,7 +29,7 @@ class Share:
     asked: Fraction | Accuracy | None
     weight: Fraction
     query: Query
-    options: Mapping[str, bool]
+    options: Mapping[str, Any]
     places: Mapping[str, YamlEntry]
 
     @property
@@ -43,7 +43,7 @@ def read_share(
     places: Mapping[str, YamlEntry], values: Mapping[str, Any], query: Query, epsilon: Fraction | None
 ) -> Share:
     """Return what a release asks for, or refuse two that contradict each other."""
-    options = {key: values[key] for key in ("consistent", "nonnegative") if key in values}
+    options = {key: values[key] for key in ("consistent", "nonnegative", "application") if key in values}
     given = {key: values[key] for key in ("error", "within", "level") if key in values}
     whole = places["name"]
     with whole.blamed(places):

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, delete, insert, inspect, or_, select, update
 
+from tacit.clock import now
 from tacit.errors import LedgerError
 from tacit.ledger import chain
 from tacit.ledger.accounts import UNREADABLE, InMemory, RunningSum, State, add_account, add_entry
@@ -233,7 +233,7 @@ class Page:
             **fields,
             "epsilon": str(epsilon),
             "number": self.head["count"] + 1,
-            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "time": now().isoformat(timespec="microseconds"),
             "previous": self.head["head"] if self.head["count"] else chain.NOTHING_BEFORE,
         }
         row["hash"] = self.seal.of_entry(row)

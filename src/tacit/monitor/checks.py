@@ -61,6 +61,7 @@ def column_name(name: Any, key: str) -> str | None:
 def check_policy(policy: Any) -> None:
     """Refuse what is no policy, and edges that change what is known: whoever makes up for it moves in any way."""
     policy = as_policy(policy)
+    policy.check_open("a monitor")
     for fact in touched_facts(policy):
         rule = "must not be what a secret edge changes: visits of others would come and go with it, at any step"
         raise PlanError(rule, key="known", given=fact.words(), fix="Leave it out of the policy of a monitor.")

@@ -112,6 +112,10 @@ class Query(Held, WhatCounts, ABC):
         """Return every attribute that the query looks at; here those of its predicate."""
         return columns_of(self.where)
 
+    def coined_for(self, application: str) -> Query:
+        """Return the question with the coins of an application; here, where there are none, as it is."""
+        return self
+
     def options(self) -> dict[str, Any]:
         """Return what a job file writes below the keyword, without the predicate."""
         return {}

@@ -10,6 +10,7 @@ In reading order:
     secrets       the families of secret edges that users name
     knowledge     what the world already knows
     adversary     against whom, where what is known ties people together
+    application   who may ask for what, for which purpose and until when
     policy        all of it together, and the guarantee
     person_numbers  one number of each person, and the policy of such numbers
     inclusion     whether one policy protects all that another does

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, Final
 
 from tacit.errors import PolicyError
+from tacit.policy.application import coalitions
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.chains import distance
 from tacit.policy.edges.shapes import Absence, axes_of
@@ -143,11 +144,23 @@ def description(policy: Policy) -> list[Section]:
             listed(lambda example: example.times is None and not example.told_apart),
             warns=True,
         ),
+        Section("Who may ask, and nobody else", tuple(_who_may_ask(policy))),
         Section("Against whom", (policy.adversary.words()[0],) if policy.adversary.is_named else ()),
         Section("What is public", tuple(public_facts(policy))),
         Section("What this policy does not protect", tuple(warnings(policy)), warns=True),
     ]
     return [Section(about), *(section for section in sections if section.points)]
+
+
+def _who_may_ask(policy: Policy) -> Iterator[str]:
+    yield from (one.words(policy.domain) for one in policy.applications)
+    for group in coalitions(policy.applications):
+        own = [one.name for one in policy.applications if one.name in group and one.secrets is not None]
+        yield (
+            f"{listed_briefly(group)} pool what they see: along the policy's own secrets they learn at most what the "
+            "sum of their epsilons allows"
+            + (f"; what {listed_briefly(own)} alone must not be shown, the others may show them" if own else "")
+        )
 
 
 def protections(policy: Policy) -> list[str]:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.drawing import Held, briefly
-from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
+from tacit.errors import PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.adversary import USUAL, Adversary, as_adversary
+from tacit.policy.application import Application
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges.shapes import Absence, EdgeShape
@@ -50,7 +51,8 @@ class Policy(Held):
     is a different person. The rows that count are the first ones by the column `order` of those that fit the domain, or
     without `order` a choice as if at random. `item` names the column that holds the items of the domain's set, if its
     name is not that of the attribute. `adversary` names one weaker than the usual one, where what is known ties people
-    together: "alike" or {"group": 4} (`policy/adversary.py`).
+    together: "alike" or {"group": 4} (`policy/adversary.py`). `applications` are those
+    who may ask, where that is declared.
     """
 
     domain: Domain
@@ -63,6 +65,7 @@ class Policy(Held):
     order: str | None = None
     item: str | None = None
     adversary: Adversary = USUAL
+    applications: tuple[Application, ...] = ()
 
     @sealed
     def __init__(
@@ -78,6 +81,7 @@ class Policy(Held):
         order: str | None = None,
         item: str | None = None,
         adversary: Adversary | str | Mapping[str, int] | None = None,
+        applications: Iterable[Application] = (),
     ) -> None:
         if not isinstance(domain, Domain):
             raise PolicyError(f"must be a Domain, not {kind_of(domain)}", key="domain", fix="Write tc.Domain({...}).")
@@ -127,7 +131,8 @@ class Policy(Held):
         if against.people is not None and any(many < against.people for many in sizes):
             rule = f"must not be a larger group than all people, of whom {min(sizes):,} are known to be there"
             raise PolicyError(rule, key="adversary", given=against.people, fix="Lower it, or leave it out.")
-        values = (domain, secrets, listed, presence, name, person, per_person, order, item, against)
+        declared = _declared(applications, domain)
+        values = (domain, secrets, listed, presence, name, person, per_person, order, item, against, declared)
         for field, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, field.name, value)
         held = {name for family in secrets.families() for name in family.held}
@@ -135,6 +140,10 @@ class Policy(Held):
             rule = "must be public, since people choose policies by it, and another secret of this policy changes it"
             fix = "Leave it out of the other secrets. A choice that is secret cannot decide who is protected how."
             raise PolicyError(rule, key="secrets", given=moved[0], fix=fix)
+        for one in declared:
+            if one.secrets is not None and not self.promised_to(one).covers(self):
+                key, fix = f"applications.{one.name}.secrets", "Name the same attributes as the policy's secrets."
+                raise PolicyError("must leave as it is which rows of a person count", key=key, fix=fix)
 
     def __repr__(self) -> str:
         return f"<policy {briefly(self.name)}: {briefly(str(self.domain))}>"
@@ -180,6 +189,33 @@ class Policy(Held):
         """Say whether somebody with this record must look as if they were not in the data."""
         at = positions(self.domain, self.domain.record(hidden))
         return any(absence.only_from is None or absence.only_from.of_record(at) for absence in self.absences)
+
+    def promised_to(self, application: Application) -> Policy:
+        """Return the policy that what an application is shown keeps: these secrets and its own."""
+        secrets = self.secrets if application.secrets is None else self.secrets | application.secrets
+        return replace(self, secrets=secrets, applications=())
+
+    def application(self, name: str) -> Application:
+        """Return a declared application, or refuse."""
+        found = next((one for one in self.applications if one.name == name), None)
+        if found is None:
+            names = [one.name for one in self.applications]
+            rule = "must be an application that the policy declares"
+            fix = f"Nothing was charged. {nearest(name, names)} Or declare it below `applications` of the policy."
+            if not name:
+                rule, fix = (
+                    f"must be named: the policy declares who may ask ({', '.join(names)})",
+                    "Nothing was charged.",
+                )
+            raise PlanError(rule, key="application", given=name or "nobody", fix=fix)
+        return found
+
+    def check_open(self, what: str) -> None:
+        """Refuse what names no application, where the policy declares who may ask."""
+        if self.applications:
+            rule = f"must not be declared for {what}, which names nobody who asks"
+            fix = "Nothing was charged. Use a policy without `applications`, or ask single questions."
+            raise PlanError(rule, key="applications", fix=fix)
 
     def owned_by(
         self, person: str | None, per_person: int, *, order: str | None = None, item: str | None = None
@@ -281,7 +317,7 @@ class Policy(Held):
         """
         secrets, presence = (TakingPart(), "secret") if self.absences else (Everything(), "public")
         name = f"{self.name} (differential privacy)"
-        return replace(self, secrets=secrets, known=(), presence=presence, name=name, adversary=USUAL)
+        return replace(self, secrets=secrets, known=(), presence=presence, name=name, adversary=USUAL, applications=())
 
     @property
     def plain_form(self) -> str:
@@ -339,6 +375,20 @@ class Policy(Held):
         from tacit.policy.describe import describe
 
         return describe(self)
+
+
+def _declared(given: Any, domain: Domain) -> tuple[Application, ...]:
+    """Return the applications that a policy declares, or refuse them."""
+    declared = tuple(given) if isinstance(given, list | tuple) else (None,)
+    if not all(isinstance(one, Application) for one in declared):
+        fix = "Write tc.Application('lighting', 'to switch lights on in time', asks=.., sees=..)."
+        raise PolicyError("must be applications", key="applications", given=word_or_kind(given), fix=fix)
+    names = [one.name for one in declared]
+    for one in declared:
+        one.check(domain, names)
+        if names.count(one.name) > 1:
+            raise PolicyError("must be declared once", key="applications", given=one.name, fix="Rename one of them.")
+    return declared
 
 
 def _without_presence(secrets: Secrets) -> Secrets:

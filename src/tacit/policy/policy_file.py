@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy.adversary import ADVERSARY
+from tacit.policy.application import KEYS as APPLICATION_KEYS
+from tacit.policy.application import Application
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.keys import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, or_variables, together
@@ -74,8 +76,29 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
         if needs_person and "person" not in others:
             fix = "Name the column that says whose row it is, for instance person: patient_id."
             raise entries[key].refuse("needs the key person", given=entries[key].plain(), fix=fix)
+    if "applications" in entries:
+        others["applications"] = _applications(entries["applications"], domain)
     with top.blamed(entries):
         return Policy(domain, secrets, known, **others)
+
+
+def _applications(entry: YamlEntry, domain: Domain) -> list[Application]:
+    """Read who may ask."""
+    found = []
+    for name, one in entry.mapping().items():
+        places = APPLICATION_KEYS.entries(one)
+        given: dict[str, Any] = {
+            key: [part.text() for part in places[key].one_or_more()] for key in _SEVERAL if key in places
+        }
+        given |= {"purpose": places["purpose"].text()}
+        if "until" in places:
+            given["until"] = places["until"].plain()  # YAML takes a day for a date
+        if "secrets" in places:
+            given["secrets"] = read_secrets(places["secrets"], domain)
+        with one.blamed(places):
+            found.append(Application(name, **given))
+            found[-1].check(domain, list(entry.mapping()))
+    return found
 
 
 def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
@@ -240,6 +263,7 @@ def _fact(entry: YamlEntry, domain: Domain) -> Known:
 
 # ---- keys, and the JSON schema that follows from them ---------------------------------------------------------------
 
+_SEVERAL: Final = ("asks", "sees", "key", "coalition")
 PERSON: Final = Key("person", TEXT, "The column that says whose row it is.", "every row is one person", read=_column)
 PER_PERSON: Final = Key(
     "per_person",
@@ -302,6 +326,17 @@ POLICY_KEYS: Final = Keys(
     PER_PERSON,
     ORDER,
     ITEM,
+    Key(
+        "applications",
+        {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": APPLICATION_KEYS.schema("Who may ask for what, for which purpose and until when."),
+        },
+        "Who may ask for what, by name; nobody else is shown anything.",
+        "everybody may ask for everything",
+        read=together,
+    ),
 )
 
 
@@ -374,6 +409,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
     # left out if they are not given, so that a policy keeps its fingerprint
     owners = {name: getattr(policy, name) for name in ("person", "per_person", "order", "item")}
+    applications = {one.name: one.document() for one in policy.applications}
     return {
         "name": policy.name,
         "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
@@ -382,6 +418,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         "presence": policy.presence,
         **({"adversary": policy.adversary.document()} if policy.adversary.is_named else {}),
         **{name: value for name, value in owners.items() if value != getattr(Policy, name)},
+        **({"applications": applications} if applications else {}),
     }
 
 
@@ -395,6 +432,7 @@ _NOTES: Final = {
     "known": "# What is public about the data set anyway.",
     "presence": "# Whether it is secret who is in the data: public or secret.",
     "adversary": "# Against whom, where what is known ties people together.",
+    "applications": "# Who may ask for what, and why. Nobody else is shown anything.",
     "person": "# Whose row it is: all rows with the same value here are one person.",
 }
 

@@ -37,6 +37,7 @@ from tacit.noise.kept_coins import new_secret
 from tacit.plan.leakage.shown import Shown, ShownSoFar, labels_by, of_each
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
+from tacit.policy.application import coalitions
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
 from tacit.release.split import Costs
@@ -54,6 +55,7 @@ class LeakageWatch:
         if applications is not None:
             applications.check_public()
             _check_domain(applications, policy)
+            _check_coalitions(applications, policy)
         self._applications = applications
         self._seen = ShownSoFar()
 
@@ -154,6 +156,15 @@ def _check_domain(applications: Applications, policy: Policy) -> None:
                 rule = f"must be about values of {name} as the policy writes them"
                 fix = f"Make the dependence of such as {policy.domain[name].words(policy.domain[name].value(0))}."
                 raise PlanError(rule, key="leakage", given=word_or_kind(value), fix=fix)
+
+
+def _check_coalitions(applications: Applications, policy: Policy) -> None:
+    """Refuse limits under which some who collude by the policy are not weighed together."""
+    for pool in coalitions(policy.applications):
+        if not any(set(pool) <= set(members) for members in applications.coalitions.values()):
+            rule = "must have a coalition of all who pool what they see, as the policy declares it"
+            fix = f"Add a coalition of {', '.join(pool)}, with its limit."
+            raise PlanError(rule, key="leakage", given=list(applications.coalitions), fix=fix)
 
 
 def _is_value(value: Any, attribute: Attribute) -> bool:

@@ -7,13 +7,13 @@ stands in files.
 from __future__ import annotations
 
 import copy
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from tacit.amounts import shown
+from tacit.clock import now as right_now
 from tacit.drawing import Held
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
@@ -113,7 +113,7 @@ def receipt_facts(receipt: Receipt | None) -> dict[str, Any] | None:
 
 def now() -> str:
     """Return the time at which something is made, as certificates write it."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return right_now().isoformat(timespec="seconds")
 
 
 def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
@@ -142,6 +142,7 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
             **({"terms": terms} if terms else {}),
             "post_processing": plan.post_processing,
             **({"part_of": part_of} if part_of else {}),
+            **plan.asked_document(),
         },
         ledger=receipt_facts(receipt),
     )

@@ -23,6 +23,9 @@ from tacit.errors import PlanError, kind_of
 from tacit.plan.accuracy import Accuracy, plan_reaching
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import Plan
+from tacit.plan.question import columns_of, resolve
+from tacit.policy.application import Application
+from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.estimate.projections import check_agreement
 
@@ -49,6 +52,7 @@ class Planner:
         *,
         consistent: bool = False,
         nonnegative: bool = False,
+        application: str | None = None,
     ) -> Plan:
         """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do.
 
@@ -56,8 +60,11 @@ class Planner:
         """
         consistent, nonnegative = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
 
+        asked, policy, by = admitted(query, self.policy, application)
+
         def plan_at(epsilon: Any) -> Plan:
-            plan: Plan = choose(query, self.policy, epsilon)
+            plan: Plan = choose(asked, policy, epsilon)
+            plan = plan if by is None else replace(plan, asked_by=by, declared_in=self.policy)
             if consistent or nonnegative:
                 plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
             check_options(plan, consistent=plan.consistent)
@@ -74,6 +81,28 @@ class Planner:
     def has_made(self, plan: Plan) -> bool:
         """Say whether this very object was made here."""
         return self._made.get(id(plan)) is plan
+
+
+def admitted(query: Any, policy: Policy, application: str | None) -> tuple[Any, Policy, Application | None]:
+    """Return a question with the policy that its answer must keep and who asks it, or refuse who may not ask it."""
+    if not policy.applications:
+        if application is not None:
+            rule = "must be left out: the policy declares no applications"
+            raise PlanError(rule, key="application", fix="Declare it below `applications` of the policy.")
+        return query, policy, None
+    asked = resolve(query, policy.domain)
+    options = asked.options()
+    own = options.get("application", "")
+    by = policy.application(own if application is None else as_plain(application))
+    if own not in ("", by.name):
+        rule = f"must be one application, and the question names {own}"
+        raise PlanError(rule, key="application", given=by.name, fix="Nothing was charged. Leave one of them out.")
+    number = None if asked.each is None else asked.each.attribute
+    looks_at = {*asked.mentioned(), *(() if number is None else [number])}
+    if asked.each is not None:
+        looks_at = {name for name in looks_at | columns_of(asked.picked) if name in policy.domain}
+    by.may_ask(asked.word, looks_at | set(options.get("key", [])))
+    return asked.coined_for(by.name), policy.promised_to(by), by
 
 
 def yes_or_no(given: Any, key: str) -> bool:

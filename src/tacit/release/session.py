@@ -138,6 +138,7 @@ class Session(Held):
         level: Any = None,
         consistent: bool = False,
         nonnegative: bool = False,
+        application: str | None = None,
     ) -> Plan:
         """Return how a question will be answered at this cost: to look at, to print, to save, and to release.
 
@@ -146,10 +147,12 @@ class Session(Held):
         smallest epsilon is found that reaches it; where what remains cannot, the plan is refused.
 
         `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
-        count be below zero. Both are post-processing and cost nothing. Nothing is charged, no row is opened.
+        count be below zero. Both are post-processing and cost nothing. `application` says who asks, where the policy
+        declares who may. Nothing is charged, no row is opened.
         """
         cost = cost_of(query, epsilon, error, within, level)
-        plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
+        options = {"consistent": consistent, "nonnegative": nonnegative}
+        plan = self._planner.plan(query, cost, self._left, **options, application=application)
         self._check(plan)
         return plan
 
@@ -163,6 +166,7 @@ class Session(Held):
         within: Any = None,
         level: Any = None,
         show: bool | None = None,
+        application: str | None = None,
     ) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question.
 
@@ -172,10 +176,11 @@ class Session(Held):
         Nothing is charged, no row is opened.
         """
         is_shown = show is None or yes_or_no(show, "show")
-        plan = self._own(query, {"epsilon": epsilon, "error": error, "within": within, "level": level})
+        given = {"epsilon": epsilon, "error": error, "within": within, "level": level, "application": application}
+        plan = self._own(query, given)
         if plan is None:
             asked = cost_of(query, epsilon, error, within, level)
-            plan = self._planner.plan(query, asked, self._left)
+            plan = self._planner.plan(query, asked, self._left, application=application)
         cost = plan.cost(self._purse.reached(plan.coin_lines) if plan.coin_lines else {})
         refused = self._purse.refusals([plan])
         words = refused.words("leakage"), refused.words("files")
@@ -195,18 +200,20 @@ class Session(Held):
         level: Any = None,
         consistent: bool = False,
         nonnegative: bool = False,
+        application: str | None = None,
     ) -> ReleaseRecord:
         """Answer a question with the policy's guarantee at this cost, or execute a plan of this session.
 
         All options are those of `plan`, and part of a plan that is given.
         """
         options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
-        given = {"epsilon": epsilon, "error": error, "within": within, "level": level}
+        given = {"epsilon": epsilon, "error": error, "within": within, "level": level, "application": application}
         given |= {"consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
             cost = cost_of(query, epsilon, error, within, level)
-            plan = self._planner.plan(query, cost, self._left, consistent=consistent, nonnegative=nonnegative)
+            chosen = {"consistent": consistent, "nonnegative": nonnegative}
+            plan = self._planner.plan(query, cost, self._left, **chosen, application=application)
         (reserved,) = self._reserve([plan])
         return reserved.make()
 
@@ -244,9 +251,8 @@ class Session(Held):
             if option is not None:
                 fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
                 raise PlanError("is part of the plan already", key=key, fix=fix)
-        under_another_policy = given.policy.charged != self.policy
-        if under_another_policy or not self._planner.has_made(given):
-            raise _not_ours(under_another_policy=under_another_policy)
+        if not self._planner.has_made(given):  # and what it has made is under this policy, or an application's own
+            raise _not_ours(under_another_policy=given.policy.charged != self.policy)
         return given
 
     def _left(self) -> Fraction:
@@ -278,9 +284,11 @@ class Session(Held):
     ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
+            if plan.asked_by is not None:
+                plan.asked_by.check_day()  # it may have ended since it was planned
         shows = self._purse.leakage.of(plans)
         if pay is None:
-            due = [Due(str(plan.query), plan.cost, plan.coin_lines) for plan in plans]
+            due = [Due(plan.title, plan.cost, plan.coin_lines) for plan in plans]
             paid = self._purse.pay(due, run=run, job=job, shows=shows)
             receipts = paid.receipts
         else:
@@ -292,7 +300,7 @@ class Session(Held):
                 return paid.receipts
 
             paid = NOTHING_PAID  # until it is
-            receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans], charge)
+            receipts = pay([(plan.epsilon, plan.title) for plan in plans], charge)
         drawn = Drawn(plans, self._rows, paid.coins)
         return [
             Reserved(plan, partial(self._make, plan, receipt, paid, drawn, number, part_of))
@@ -331,6 +339,7 @@ class Session(Held):
         `on_paid` is called once it is charged, before rows are opened. A table that would undo what another one of
         this data set promises is refused before.
         """
+        self.policy.check_open("a table")
         paid = check_announced(publication)
         if paid.policy != self.policy:
             raise _not_ours(under_another_policy=True)
@@ -354,6 +363,7 @@ class Session(Held):
 
         Answers that are certain are free. After `at_most` others it refuses.
         """
+        self.policy.check_open("an asking")
         allowance = allow(self.policy, at_most, as_epsilon(epsilon))
         rows = self._rows
         (receipt,) = self._purse.pay(fixed([(allowance.epsilon, str(allowance))])).receipts

@@ -149,7 +149,7 @@ class Group(Held):
         """Return how a question will be answered about this group, as `Session.plan` does."""
         cost = cost_of(query, epsilon, error, within, level)
         asked = resolve(query, self._parent.policy.domain).among(self.people)
-        options = {"consistent": consistent, "nonnegative": nonnegative}
+        options: dict[str, Any] = {"consistent": consistent, "nonnegative": nonnegative}
         plan = self._planner.plan(asked, cost, lambda: self.remaining, **options)
         check_about_rows(plan.query, self._parent.policy)
         looked_at = [part.base.where if plan.query.each is None else plan.query.picked for part in plan.parts]

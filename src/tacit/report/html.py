@@ -93,7 +93,7 @@ def html_report(
     last = explained[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
-    owners = next((record.plan.policy.charged for record in records.values()), policy)  # a job may name the person
+    owners = next((record.plan.common for record in records.values()), policy)  # a job may name the person
     is_compared = any(explanation.plain_rmse != explanation.plan.rmse for explanation in explained.values())
     return page(
         "report.html.j2",
@@ -251,7 +251,7 @@ def _as_planned(records: Mapping[str, ReleaseRecord]) -> list[Plan]:
 def promise_in_words(records: Mapping[str, ReleaseRecord]) -> str:
     """Say in two sentences what is promised about all that is published together, and what is not."""
     factor = _factor(sum((record.plan.epsilon for record in records.values()), Fraction(0)))
-    policies = [record.plan.policy.charged for record in records.values()]
+    policies = [record.plan.common for record in records.values()]
     others = []
     if any(policy.moved_attributes for policy in policies) or not any(policy.absences for policy in policies):
         others.append("with one of their secret details replaced by another that the policy lets it pass for")

@@ -86,7 +86,7 @@ class WholeRelease:
         session = RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
         if not self._planned:
             planner = Planner(session.policy)
-            options = {"consistent": self.consistent, "nonnegative": self.nonnegative}
+            options: dict[str, Any] = {"consistent": self.consistent, "nonnegative": self.nonnegative}
             self._planned.append((planner, planner.plan(self.query, self.epsilon, **options)))
         session.adopt(self._planned[0][0])
         return session

@@ -25,6 +25,7 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.application import Application
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class Plan(Held, ABC):
     strategy: str = field(default="direct", kw_only=True)
     consistent: bool = field(default=False, kw_only=True)
     nonnegative: bool = field(default=False, kw_only=True)
+    asked_by: Application | None = field(default=None, kw_only=True)  # where the policy declares who may ask
+    declared_in: Policy | None = field(default=None, kw_only=True)  # that policy; the plan's may have more secrets
 
     # `base`, `parts`, `answers` and `noise` are fields of some kinds and properties of others
 
@@ -234,6 +237,22 @@ class Plan(Held, ABC):
         """What one unit of the step and of the noise is worth in the data."""
         return self.base.unit(self.policy.domain)
 
+    @property
+    def common(self) -> Policy:
+        """The policy that whatever is released together keeps: without the secrets of whoever asks for this."""
+        return self.policy.charged if self.declared_in is None else self.declared_in
+
+    def asked_document(self) -> dict[str, Any]:
+        """Return who asked and for which purpose, where the policy declares it."""
+        by = self.asked_by
+        return {} if by is None else {"application": {"name": by.name, **by.document()}}
+
+    @property
+    def title(self) -> str:
+        """What a ledger calls it: the question, and who asked for which purpose."""
+        by = self.asked_by
+        return str(self.query) if by is None else f"{self.query}, asked by {by.name} ({by.purpose})"
+
     def unit_document(self) -> dict[str, str]:
         """Return the unit beside which whole numbers stand, unless it is one."""
         return {} if self.unit == 1 else {"unit": shown(self.unit)}
@@ -263,6 +282,7 @@ class Plan(Held, ABC):
             "half_width_95": self.half_width(),
             "post_processing": self.post_processing,
             "policy_fingerprint": self.policy.fingerprint,
+            **self.asked_document(),
         }
 
     def save(self, path: str | Path) -> Path:
@@ -294,7 +314,7 @@ class Plan(Held, ABC):
         size = self.query.size_words(self.answers, self.policy.domain)
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
-            f"{self.query}: {size} for epsilon {shown(self.epsilon)}",
+            f"{self.title}: {size} for epsilon {shown(self.epsilon)}",
             f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {rough(step.l2 * float(unit))})",
             *because,
             f"  mechanism: {self.mechanism_words}",

@@ -95,6 +95,9 @@ class TrueRecords(Query):
         """Return every attribute that the query looks at; a key may have others, which are no attributes."""
         return super().mentioned() | set(self.shown)
 
+    def coined_for(self, application: str) -> Query:
+        return replace(self, application=application)
+
     def options(self) -> dict[str, Any]:
         others = {"key": list(self.key), "application": self.application, "version": self.version}
         return {"columns": list(self.columns), **{key: value for key, value in others.items() if value}}
