@@ -43,10 +43,10 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GROUPS = {
     "What is secret": "Domain Policy secrets known where col ABSENT",
     "Attributes": "Categories Dates Decimals Flag Grid Integers Items Times",
-    "Questions": "count histogram marginals cumulative ranges rectangles total mean variance median quantiles clusters"
-    " top_k above below true_records",
+    "Questions": "count counts histogram marginals cumulative ranges rectangles total mean variance median quantiles"
+    " clusters top_k above below true_records",
     "Planning and releasing": "Session ReleaseRecord Explanation explain largest_step LargestStep ItemCounts Ledger"
-    " Applications Written check_rows RowsCheck",
+    " Application Applications Written check_rows RowsCheck",
     "Tables and monitors": "publish reconstruct local PlaceMonitor MapMonitor",
     "Audits and dependence": "audit Dependence noise plan",
     "Errors": "TacitError Refused PolicyError PlanError JobError LedgerError BudgetExceeded DataRefused InternalError",
