@@ -102,6 +102,7 @@ def posterior_odds(
     learnt = Policy(policy.domain, policy.secrets, policy.known if knows is None else knows)
     numbers = [known_numbers(learnt, world) for world in worlds]
     outputs, chances = _chances(plan, worlds, records)
+    _check_believed(priors, records)
     weights = _weights(worlds, priors)
     best = PosteriorOdds(0.0, float(plan.epsilon), None, None, (), ())
     by_known: dict[tuple[int, ...], list[int]] = {}
@@ -168,6 +169,22 @@ def _check_priors(priors: Any, people: int) -> None:
     for prior in priors:
         if not all(isinstance(chance, int | float) and chance >= 0 for chance in prior.values()):
             raise PlanError("must hold no negative probabilities", key="priors", fix=fix)
+
+
+def _check_believed(priors: Sequence[Mapping[Any, float]] | None, records: Sequence[Any]) -> None:
+    """Refuse beliefs about what is no record, and such that leave a person no record: they would move no odds."""
+    for prior in priors or ():
+        if unknown := [record for record in prior if record not in records]:
+            raise PlanError(
+                "must be about records, as tuples of the domain's values",
+                key="priors",
+                given=unknown[0],
+                fix=f"Write for example {{{records[0]!r}: 1.0}}.",
+            )
+        if not any(prior.values()):
+            raise PlanError(
+                "must leave each person a record", key="priors", fix="Give some record a probability above 0."
+            )
 
 
 def _weights(worlds: Sequence[tuple[Any, ...]], priors: Sequence[Mapping[Any, float]] | None) -> Floats:

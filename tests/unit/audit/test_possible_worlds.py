@@ -99,3 +99,17 @@ def test_steps_among_all_data_sets_that_fit_are_those_of_the_policy():
 def test_what_cannot_be_gone_through_is_refused(query, people):
     with pytest.raises(tc.PlanError):
         tc.audit.posterior_odds(query, tc.Policy(FOUR, tc.secrets.within(1, "x")), 1, people=people)
+
+
+@pytest.mark.parametrize(
+    ("prior", "said"),
+    [
+        ({True: 1.0}, r"about records, as tuples .* got True"),
+        ({}, "leave each person a record"),
+        ({(True,): 0.0}, "above 0"),
+    ],
+)
+def test_beliefs_that_would_move_no_odds_are_refused(prior, said):
+    policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.everything())
+    with pytest.raises(tc.PlanError, match=said):
+        tc.audit.posterior_odds(tc.count("sick"), policy, 1, people=1, priors=[prior])
