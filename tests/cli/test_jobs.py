@@ -17,7 +17,10 @@ from tacit.errors import Exit
 CANARY = "CANARY-7391"
 NUMBER = "739173917391"
 ChangeJob = Callable[[str, str], None]
-LEFT_OUT = "Rows that do not fit the policy are left out unseen; look first: `"
+LEFT_OUT = (
+    "Rows that do not fit the policy are left out unseen, also where only age or disease does not fit, which not every "
+    "question asks about: give it a value as `otherwise`, or ask under a policy without it; look first: `"
+)
 
 
 def notes_of(outcome: Outcome) -> list[str]:

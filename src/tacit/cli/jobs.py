@@ -242,18 +242,24 @@ def notes(job: Job) -> list[str]:
     return [
         ONE_ROW_EACH if policy.person is None else f"Of each person ({policy.person}) {policy.rows_in_words}.",
         *([NO_LEDGER] if job.ledger is None else []),
-        *([left_out_unseen(job)] if any(one.dropped != "nothing" for _, one in job.policy.domain.attributes) else []),
+        *left_out_unseen(job),
     ]
 
 
-def left_out_unseen(job: Job) -> str:
-    """Say that a release does not tell how many rows do not fit, and which command does."""
+def left_out_unseen(job: Job) -> list[str]:
+    """Say that releases do not tell how many rows do not fit, and which command does; nothing if all rows fit."""
     from tacit.jobs.job_file import DEMO
+    from tacit.plan.plans.reading import left_out
+    from tacit.plan.question import resolve
 
-    folder, unseen = Path(job.file).parent, "Rows that do not fit the policy are left out unseen; look first"
+    unseen = left_out(job.policy, [resolve(release.query, job.policy.domain) for release in job.releases])
+    if not unseen:
+        return []
+    folder, unseen = Path(job.file).parent, f"{unseen}; look first"
     policy = job.places["policy"][1] if "policy" in job.places else ""
     if not policy:
-        return f"{unseen}: write the policy to a file of its own for `{command('check', 'POLICY', '--rows', 'DATA')}`"
+        own = f"`{command('check', 'POLICY', '--rows', 'DATA')}`"
+        return [f"{unseen}: write the policy to a file of its own for {own}"]
     written = [job.places[path][1] if path in job.places else path for path in job.rows]
     files = [found if path.startswith(DEMO) else folder / path for path, found in zip(written, job.rows, strict=True)]
     words: list[str | Path] = ["check", folder / policy]
@@ -261,7 +267,7 @@ def left_out_unseen(job: Job) -> str:
     for key, name in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
         words += [] if name is None else [f"--{key}", str(name)]
     words += [word for key, value in job.source.keys.items() for word in (f"--{key}", value)]
-    return f"{unseen}: `{command(*words)}`"
+    return [f"{unseen}: `{command(*words)}`"]
 
 
 def show_table(explanations: Mapping[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:

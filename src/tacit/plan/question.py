@@ -86,6 +86,17 @@ class Query(Held, WhatCounts, ABC):
         """The word behind what does not say by itself that rows are meant."""
         return " (rows)" if self.of == "rows" else ""
 
+    def cut_words(self, domain: Domain) -> str:
+        """Say what larger numbers of a person count as, if the question is about one number of each; else nothing."""
+        return "" if self.each is None else self.each.cut_words(domain[self.each.name])
+
+    @property
+    def asked_about(self) -> frozenset[str]:
+        """The attributes of the rows that are looked at, also where they are made into one number of each person."""
+        if self.each is None:
+            return self.mentioned()
+        return columns_of(self.each.where) | ({self.each.attribute} if self.each.attribute else set())
+
     def read_under(self, policy: Policy) -> Query:
         """Return the question with what it counts under this policy, or refuse what it cannot be asked of."""
         if self.of == "rows" and policy.person is not None and any(policy.domain[n].is_set for n in self.mentioned()):

@@ -28,6 +28,7 @@ Checked by  tests/property/test_person_numbers.py, tests/contract/test_person_nu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -48,6 +49,7 @@ from tacit.policy.where import Where
 
 EACH: Final = ("rows", "sum", "mean", "max")
 MOST_VALUES: Final = 5_000_000  # of a person's number
+MOST_NAMED: Final = 1000  # cells of a table of numbers, the last of which is named "or more"
 LARGEST: Final = 2**60  # what numbers are worked out in
 _NAMES: Final = {"rows": "rows per person", "sum": "{} per person", "mean": "mean {} per person"}
 _NAMES["max"] = "largest {} per person"
@@ -102,6 +104,22 @@ class PersonNumber:
                 self.where.compile(domain)
         except PolicyError as refusal:
             raise refusal.retold(PlanError) from None
+
+    def is_cut(self, values: Any) -> bool:
+        """Say whether larger numbers of a person count as the last of these values."""
+        end = _fraction(values.high)
+        return self.each == "rows" or (self.at_most is not None and end + _fraction(values.step) > self.at_most)
+
+    def cells(self, values: Any) -> Sequence[Any]:
+        """Return what the cells of a table of these values are called: a last one that holds larger numbers says so."""
+        listed: Sequence[Any] = values.every_cell()
+        if values.size > MOST_NAMED or not self.is_cut(values):
+            return listed
+        return [*map(str, listed[:-1]), f"{listed[-1]} or more"]
+
+    def cut_words(self, values: Any) -> str:
+        """Say behind the name of the number which number larger ones count as; nothing if there are none."""
+        return f", at most {shown(_fraction(values.high))} counted" if self.is_cut(values) else ""
 
     def document(self) -> dict[str, Any]:
         """Return what a job file says of it beside the attribute."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -178,14 +178,16 @@ def _release(
         "tables": tables,
         "folds": sum(len(shown.rows) for shown in tables) > ROWS_UNFOLDED,
         "is_whole": any(shown.adds_up for shown in tables),
-        "predictions": _once(plan.cautions, plan.predictions(), record.certificate.get("terms", ())),
+        "predictions": _once(
+            plan.cautions, plan.predictions(), filter(None, [plan.left_out]), record.certificate.get("terms", ())
+        ),
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": json.dumps(certificate, indent=2, ensure_ascii=False),
     }
 
 
-def _once(*sentences: Sequence[str]) -> list[str]:
+def _once(*sentences: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(sentences)))
 
 

@@ -19,6 +19,8 @@ from rich.table import Table
 from tacit.errors import TacitError, printable
 from tacit.ledger.ledger import Ledger
 from tacit.plan.choose import Explanation
+from tacit.plan.plans.reading import left_out
+from tacit.plan.question import Query
 from tacit.policy.describe import description
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -32,7 +34,7 @@ from tacit.report.text import ledger_table, plan_table
 
 ROWS_SHOWN: Final = 20
 PRINT_IT: Final = "A notebook file keeps what it shows. Print it where nobody else reads the file."
-UNSEEN: Final = "Rows that do not fit the policy are left out unseen. Look first: tc.check_rows(policy, rows)"
+LOOK: Final = "look first: tc.check_rows(policy, rows)"
 _LOOKS: Final = Markup("""
 .tacit { color: inherit; font-size: .95em; line-height: 1.45; max-width: 52em; overflow-wrap: anywhere; }
 .tacit p, .tacit ul { margin: .3em 0; } .tacit ul { padding-left: 1.3em; }
@@ -85,6 +87,9 @@ def _(held: ReleaseRecord) -> Iterator[Markup]:
         drawn = _table(heads, rows, range(len(table.labels), len(heads)))
         drawn += Markup().join(map(_line, table.notes))
         yield _details(f"Table: {len(rows):,} lines", drawn) if len(rows) > 1 else drawn
+    yield from map(_line, plan.cautions)
+    if plan.left_out:
+        yield from _left_out(plan.policy, plan.query)
 
 
 @show.register
@@ -131,14 +136,14 @@ def _(held: Explanation) -> Iterator[Markup]:
     refused = held.files_refused or held.leakage_refused
     if refused:
         yield _line(f"Would be refused: {refused}")
-    yield _line(UNSEEN)
+    yield from _left_out(held.plan.policy, held.plan.query)
     yield _details("How it is answered, and why", _words(str(held)))
 
 
 @show.register
 def _(held: Session) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
-    yield _line(UNSEEN)
+    yield from _left_out(held.policy)
     yield _line(held.texts_read)
     yield _details("Policy", Markup().join(show(held.policy)))
 
@@ -147,6 +152,12 @@ def _(held: Session) -> Iterator[Markup]:
 def _(held: Ledger) -> Iterator[Markup]:
     yield _line(repr(held), strong=True)
     yield _of_rich(ledger_table(held.accounts()))
+
+
+def _left_out(policy: Policy, *queries: Query) -> Iterator[Markup]:
+    """Yield that rows are left out, and how to see how many."""
+    if said := left_out(policy, queries):
+        yield _line(f"{said}; {LOOK}")
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------

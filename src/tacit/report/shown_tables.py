@@ -154,8 +154,9 @@ class _Part:
 
     def labels(self, names: tuple[str, ...]) -> list[list[str]]:
         """Return the texts of the values of these attributes."""
-        domain = self.record.plan.policy.domain
-        return [[str(cell) for cell in domain[name].every_cell()] for name in names]
+        domain, each = self.record.plan.policy.domain, self.record.plan.query.each
+        named = [domain[name].every_cell() if each is None else each.cells(domain[name]) for name in names]
+        return [[str(cell) for cell in cells] for cells in named]
 
     def listed(self) -> ShownTable:
         """Return a line for each cell, or for the first of many."""

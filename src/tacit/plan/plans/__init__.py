@@ -4,6 +4,7 @@ In reading order:
 
     grid_plan        the plan of a question about rectangles
     kmeans           k-means on released numbers
+    reading          what to know about how cells are read
     plan             what every plan has
     linear           plans of linear questions, and the best of them
     derived          plans of questions that are made of several parts

@@ -22,6 +22,7 @@ from tacit.drawing import Held
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.measure.measured import Measured
+from tacit.plan.plans.reading import left_out, not_asked, taken_down
 from tacit.plan.question import Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
@@ -111,7 +112,12 @@ class Plan(Held, ABC):
                 f"The expected error, {rough(self.rmse, 3)}, is as large as an answer can be, {rough(largest, 3)}: the "
                 "answers will tell next to nothing. Spend more epsilon, or ask for fewer or coarser answers."
             )
-        return found
+        return [*found, *taken_down(self.query, self.policy)]
+
+    @property
+    def left_out(self) -> str:
+        """Say that rows are left out for attributes that the question does not ask about; nothing if none are."""
+        return left_out(self.policy, [self.query]) if not_asked(self.policy, [self.query]) else ""
 
     @property
     def mse(self) -> float:
@@ -322,7 +328,7 @@ class Plan(Held, ABC):
             *([f"    {line}" for line in self.drawing] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
-            *(f"  note: {caution}" for caution in self.cautions),
+            *(f"  note: {caution}" for caution in (*self.cautions, self.left_out) if caution),
             f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}{self._within_words()}",
         ]
 
@@ -330,8 +336,13 @@ class Plan(Held, ABC):
         within = self.half_width()
         return f", with 95% within {rough(within)}" if within else ""
 
+    @property
+    def assumed_words(self) -> str:
+        """For how many people an error is stated, behind that error; nothing where it does not depend on them."""
+        return f" for {self.assumption}" if self.assumption else ""
+
     def __repr__(self) -> str:
-        error = f"{self.rmse:.3g}{self._within_words()}"
+        error = f"{self.rmse:.3g}{self._within_words()}{self.assumed_words}"
         return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {error}>"
 
     def __str__(self) -> str:

@@ -149,6 +149,8 @@ class Marginals(CellTables, Linear, LineEntries):
 
         One histogram has its columns in the order of its attributes, several in that of the domain.
         """
+        if self.each is not None:
+            return {self.each.name: self.each.cells(domain[self.each.name])}
         if len(self.sets) == 1:
             return {**cell_labels(self.sets[0], domain)}
         values = {name: domain[name].every_cell() for names in self.sets for name in names}
@@ -176,7 +178,7 @@ class Marginals(CellTables, Linear, LineEntries):
             (names,) = self.sets
             if self.is_items(domain):
                 return f"{self.who.capitalize()} by item of {names[0]}"
-            return f"{self.who.capitalize()} by {in_words(names)}"
+            return f"{self.who.capitalize()} by {in_words(names)}{self.cut_words(domain)}"
         lengths = tuple({len(names) for names in self.sets})
         kinds: dict[tuple[int, ...], str] = {(1,): "single attributes", (2,): "pairs of attributes"}
         return f"{self.who.capitalize()} by {kinds.get(lengths, 'sets of attributes')}"

@@ -352,7 +352,7 @@ class Variance(Moment):
         return f"{self.name} squared"
 
     def words(self, domain: Domain) -> str:
-        return f"Population variance of {self.name}{by_words(self.by)}{self.of_rows}"
+        return f"Population variance of {self.name}{by_words(self.by)}{self.of_rows}{self.cut_words(domain)}"
 
     def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         divided = f"squared distances from the mean are divided by the number of {self.who}, not by one less"

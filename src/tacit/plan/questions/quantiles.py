@@ -96,7 +96,7 @@ class Quantiles(Derived):
         return {"attribute": self.name, "at": [float(text) if "/" not in text else text for text in listed]}
 
     def words(self, domain: Domain) -> str:
-        return f"{self.word.capitalize()} of {self.name}{self.of_rows}"
+        return f"{self.word.capitalize()} of {self.name}{self.of_rows}{self.cut_words(domain)}"
 
     def unit_words(self, domain: Domain) -> str:
         return self.name

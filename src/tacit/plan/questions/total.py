@@ -102,7 +102,7 @@ class Summed(Query):
         return {"attribute": self.name, **({"by": list(self.by)} if self.by else {})}
 
     def words(self, domain: Domain) -> str:
-        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}{self.of_rows}"
+        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}{self.of_rows}{self.cut_words(domain)}"
 
     def split_by(self) -> tuple[str, ...]:
         return self.by

@@ -175,7 +175,7 @@ class NumbersRecord(ReleaseRecord):
 
     def __repr__(self) -> str:
         plan = self.done
-        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
+        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}{plan.assumed_words}"
         return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
 
     def __getstate__(self) -> dict[str, Any]:

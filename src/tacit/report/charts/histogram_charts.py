@@ -132,7 +132,7 @@ def one_number(
 def _columns(part: HistogramPart, attribute: Attribute, room: Room) -> View:
     """Return a few numbers or dates as upright bars, or as points."""
     places = np.arange(attribute.size)
-    at = [attribute.value(int(place)) for place in places]
+    at = part.cells or [attribute.value(int(place)) for place in places]
     base = chart_of(part.rows(places, at=at))
     name = printable(part.names[0])
     x = alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelAngle=0, labelOverlap=True))

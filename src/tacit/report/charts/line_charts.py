@@ -58,6 +58,7 @@ class HistogramPart:
     what: str = "people"
     is_amount: bool = True  # an amount is drawn as a bar from zero, and may be added up; a mean is no amount
     sums: Sums | None = None  # where errors of sums of cells are known
+    cells: Sequence[Any] | None = None  # what the cells of one attribute are called, if not by their values
 
     @cached_property
     def attributes(self) -> tuple[Attribute, ...]:

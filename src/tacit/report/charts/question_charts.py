@@ -200,6 +200,7 @@ def _(query: Marginals, record: Any) -> View:
             partial(interval, table),
             query.who,
             sums=partial(record.sums, number) if isinstance(record, LinearRecord) else None,
+            cells=None if query.each is None else query.each.cells(domain[query.each.name]),
         )
         for number, (names, table) in enumerate(zip(query.sets, tables, strict=True))
     ]
