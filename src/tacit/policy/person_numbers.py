@@ -178,7 +178,9 @@ class PersonGrid:
             raise PlanError(rule, key="step", given=shown(step), fix="Lower it.")
         if highest - lowest >= MOST_VALUES:
             rule = f"must have at most {MOST_VALUES:,} values, and has {highest - lowest + 1:,}"
-            raise PlanError(rule, key=number.name, fix="Give a larger `step`, or `at_most`.")
+            works = exact * math.ceil((high - low) / exact / (MOST_VALUES - 1))
+            fix = f"Give this question `step: {shown(works)}` or more, to which each person's number is rounded"
+            raise PlanError(rule, key=number.name, fix=f"{fix} (leave the step of the domain), or a smaller `at_most`.")
         scale = unit / step
         if 4 * max(largest / unit, Fraction(1)) * scale.numerator * scale.denominator * per_person > LARGEST:
             fix = "Give a `step` with fewer digits, or a smaller range."
