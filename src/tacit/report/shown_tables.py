@@ -255,9 +255,37 @@ def _listed(record: ReleaseRecord) -> ShownTable:
         )
         for place, texts in zip(shows, zip(*columns.values(), strict=True), strict=True)
     ]
+    if list(numbers) == ["value", "lower", "upper"] and (crossed := _crossed(record)):
+        return crossed
     sorted_first = (np.diff(order) < 0).any()
     if len(order) > ROWS_SHOWN:
         what = record.plan.query.listed_words(record.plan.policy.domain)
         first_ones = ", those with a value first" if sorted_first else ""
         return ShownTable(list(labels), heads, rows, [f"The first {ROWS_SHOWN} of {len(order):,} {what}{first_ones}."])
     return ShownTable(list(labels), heads, rows, ["Those with a value stand on top."] if sorted_first else [])
+
+
+def _crossed(record: ReleaseRecord) -> ShownTable | None:
+    """Return answers for each pair of two labels as a cross table, if they are few enough: they have no sums."""
+    if len(labels := record.labels()) != 2:
+        return None
+    heads = [list(dict.fromkeys(column)) for column in labels.values()]
+    along, across = (0, 1) if len(heads[0]) >= len(heads[1]) else (1, 0)
+    fits = 1 < len(heads[across]) <= MOST_ACROSS and len(heads[along]) <= MOST_DOWN
+    pairs = list(zip(*labels.values(), strict=True))
+    if not fits or len(set(pairs)) != len(pairs) or len(pairs) != len(heads[0]) * len(heads[1]):
+        return None
+    texts = [number_texts(name, column, record.digits_for) for name, column in record.numbers().items()]
+    cells = {
+        (pair[along], pair[across]): (value or record.no_number, f"{low} to {high}" if low and high else "")
+        for pair, value, low, high in zip(pairs, *texts, strict=True)
+    }
+    rows = [ShownRow([str(down)], [cells[down, over] for over in heads[across]]) for down in heads[along]]
+    names = list(labels)
+    return ShownTable(
+        [f"{names[along]} by {names[across]}"],
+        [str(over) for over in heads[across]],
+        rows,
+        ["Below each number stands its 95% interval."],
+        is_crossed=True,
+    )

@@ -19,7 +19,7 @@ import tacit as tc
 from tacit.policy.describe import Section
 from tacit.report.charts.release_charts import chart, chart_text
 from tacit.report.html import _blocks, html_report, promise_in_words
-from tacit.report.shown_tables import MOST_ACROSS, ROWS_SHOWN, whole_numbers
+from tacit.report.shown_tables import MOST_ACROSS, ROWS_SHOWN, shown_tables, whole_numbers
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
 
@@ -406,6 +406,20 @@ def test_two_attributes_are_a_cross_table_with_sums_that_add_up_and_have_their_o
         low, high = (number(end) for end in re.sub(".*<small>|</small>", "", row[3]).split(" to "))
         assert low <= number(row[3]) <= high
     assert "taken one at a time" in article(page, "it")
+
+
+def test_means_of_pairs_are_a_cross_table_of_the_numbers_of_the_record() -> None:
+    rows = pd.DataFrame({"age": [30, 60, 50, 20], "sex": ["f", "m", "m", "f"], "ward": ["a", "b", "c", "a"]})
+    domain = {"age": tc.Integers(0, 99), "sex": tc.Categories(["f", "m"]), "ward": tc.Categories(["a", "b", "c"])}
+    session = tc.Session(tc.Policy(tc.Domain(domain), tc.secrets.everything()), rows, budget=50)
+    record = session.release(tc.mean("age", by=["sex", "ward"]), 50)
+    (table,) = shown_tables(record)
+    assert (table.labels, table.numbers) == (["ward by sex"], ["f", "m"])
+    assert [list(row.labels) for row in table.rows] == [["a"], ["b"], ["c"]]
+    for (sex, ward), value in zip(zip(*record.labels().values(), strict=True), record.values, strict=True):
+        text, ends = table.rows["abc".index(ward)].numbers["fm".index(sex)]
+        assert text == record.no_number if np.isnan(value) else float(text) == pytest.approx(value, abs=0.51)
+        assert bool(ends) != np.isnan(value)
 
 
 def test_more_attributes_are_shown_as_sums_that_add_up_to_the_same() -> None:
