@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
 from fuzz.harness import Hang, in_time, refusals
+from tacit.errors import Exit
 from tacit.jobs.job_file import read_job
 from tacit.jobs.job_run import plan_job
 from tacit.jobs.monitor_file import read_monitor_file
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def checked(outcome: Outcome) -> None:
     said = outcome.out + outcome.err
-    assert outcome.code in (0, 1, 2), outcome
+    assert outcome.code in set(Exit) - {Exit.FAULT}, outcome
     assert "internal fault" not in said, outcome
     assert "Traceback" not in said, outcome
     assert CANARY not in said, outcome
