@@ -18,8 +18,8 @@ CANARY = "CANARY-7391"
 NUMBER = "739173917391"
 ChangeJob = Callable[[str, str], None]
 LEFT_OUT = (
-    "Rows that do not fit the policy are left out unseen, also where only age or disease does not fit, which not every "
-    "question asks about: give it a value as `otherwise`, or ask under a policy without it; look first: `"
+    "Rows that do not fit the policy are left out unseen, also if only a column that some question does not use "
+    "misfits (age and disease): give that column a value as `otherwise` to keep them; look first: `"
 )
 
 

@@ -43,7 +43,7 @@ def test_a_table_has_one_record_of_each_household(kind: type) -> None:
     ):
         assert made.sizes.sum() == 30
         assert made.certificate["one_per"] == "home"
-        assert "also if the values of all its members change at once" in made.certificate["terms"][-1]
+        assert "also if all their values change at once" in made.certificate["terms"][-1]
         assert not any("depend on each other" in one for one in made.warnings)
         with pytest.raises(tc.PlanError, match="a set might be in two versions"):
             tc.publish.append(made, kind(rows))

@@ -28,10 +28,10 @@ def left_out(policy: Policy, queries: Iterable[Query]) -> str:
     names = not_asked(policy, asked)
     if not names:
         return UNSEEN
-    which = "the question does not ask about" if len(asked) == 1 else "not every question asks about"
+    which = "the question" if len(asked) == 1 else "some question"
     return (
-        f"{UNSEEN}, also where only {listed_briefly(names, 'or')} does not fit, which {which}: give it a value as "
-        "`otherwise`, or ask under a policy without it"
+        f"{UNSEEN}, also if only a column that {which} does not use misfits ({listed_briefly(names)}): give that "
+        "column a value as `otherwise` to keep them"
     )
 
 

@@ -12,7 +12,7 @@ In reading order:
     tables        tables that break a promise about estimates, and the attacks that show it
 
 >>> len(planted)
-37
+38
 >>> planted["naive-suppression"].mistake
 'releases every record but the sensitive ones, which the gaps give away'
 """
